@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#include "context.h"
+
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include "backends.h"
+#include "cpu/parallel.h"
+#include "memory.h"
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+namespace pwdice {
+namespace {
+
+int usable_cores() {
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+#endif
+  const unsigned n = std::thread::hardware_concurrency();
+  return n == 0 ? 1 : static_cast<int>(n);
+}
+
+}  // namespace
+
+void* Scratch::take_bytes(size_t bytes, const char* op) {
+  const size_t need = rounded(bytes);
+  if (need > capacity_ - used_) {
+    fail(ErrorCode::OutOfMemory, "{}: needs {} bytes of scratch on top of {} in use, the Context has {}", op, need,
+         used_, capacity_);
+  }
+  std::byte* memory = base_ + used_;
+  used_ += need;
+  if (used_ > peak_) peak_ = used_;
+  return memory;
+}
+
+Context::Context(const ContextOptions& options) : options_(options) {
+  PWDICE_CHECK(options.threads >= 0 && options.threads <= 1024, "context: threads is {}, expected 0 to 1024",
+               options.threads);
+  if (options_.threads == 0) options_.threads = usable_cores();
+  if (on_gpu()) {
+    cuda_.reset(cuda::create_state(options_));
+    options_.threads = 1;
+  }
+  pool_ = std::make_unique<cpu::ThreadPool>(options_.threads);
+  const size_t bytes = Scratch::rounded(options_.scratch_bytes);
+  scratch_memory_ = static_cast<std::byte*>(allocate(*this, bytes));
+  scratch_ = Scratch(scratch_memory_, bytes);
+}
+
+Context::~Context() { release(*this, scratch_memory_); }
+
+int Context::threads() const { return options_.threads; }
+
+void Context::synchronise() {
+  if (on_gpu()) cuda::synchronise(*cuda_);
+}
+
+CudaAvailability cuda_availability() { return cuda::availability(); }
+
+}  // namespace pwdice

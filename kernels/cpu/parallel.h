@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace pwdice::cpu {
+
+// Threads that run numbered chunks of one loop at a time. Which thread runs a chunk is left to chance; what
+// a chunk computes is not: an op derives its chunks from the shape alone and merges partial results in chunk
+// order, so its bits do not depend on the thread count.
+//
+// Plain std::thread and atomics, so that ThreadSanitizer sees every hand-over. A loop takes no lock and
+// allocates nothing: workers spin briefly for the next loop and then sleep on a futex (std::atomic::wait).
+class ThreadPool {
+ public:
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // body(chunk, thread) for every chunk in [0, chunks), thread in [0, threads()). An exception thrown by a
+  // chunk is rethrown here after the loop has ended.
+  template <class Body>
+  void parallel_for(int64_t chunks, Body&& body) {
+    using Plain = std::remove_reference_t<Body>;
+    run(chunks, [](void* b, int64_t chunk, int thread) { (*static_cast<Plain*>(b))(chunk, thread); },
+        const_cast<std::remove_const_t<Plain>*>(&body));
+  }
+
+ private:
+  using Call = void (*)(void* body, int64_t chunk, int thread);
+  void run(int64_t chunks, Call call, void* body);
+  void work(int thread);
+  void take_chunks(int thread);
+
+  struct Loop {
+    Call call = nullptr;
+    void* body = nullptr;
+    int64_t chunks = 0;
+  };
+  Loop loop_;
+  std::exception_ptr error_;
+  std::atomic<bool> failed_{false};
+  alignas(64) std::atomic<int64_t> next_{0};
+  alignas(64) std::atomic<uint32_t> generation_{0};
+  alignas(64) std::atomic<int> busy_{0};
+  bool stop_ = false;
+  std::vector<std::thread> workers_;
+};
+
+// [begin, end) of chunk c when n items are cut into pieces of `size`.
+struct Range {
+  int64_t begin, end;
+};
+inline int64_t chunk_count(int64_t n, int64_t size) { return (n + size - 1) / size; }
+inline Range chunk_range(int64_t n, int64_t size, int64_t c) {
+  const int64_t begin = c * size;
+  return {begin, begin + size < n ? begin + size : n};
+}
+
+}  // namespace pwdice::cpu

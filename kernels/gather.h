@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+#include "context.h"
+
+namespace pwdice {
+
+// to_i = from_{index_i}. An index out of range throws on the CPU and traps on a GPU in checked builds only.
+struct GatherRows {
+  Mat<const float> from;     // (N, d)
+  Vec<const int32_t> index;  // (n)
+  Mat<float> to;             // out (n, d)
+};
+void gather_rows(Context& ctx, const GatherRows& op);
+
+struct GatherValues {
+  Vec<const float> from;     // (N)
+  Vec<const int32_t> index;  // (n)
+  Vec<float> to;             // out (n)
+};
+void gather_values(Context& ctx, const GatherValues& op);
+
+}  // namespace pwdice

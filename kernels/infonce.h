@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+#include "context.h"
+
+namespace pwdice {
+
+// How embeddings become scores; names and constants of the reference implementation.
+enum class ScoreMetric {
+  SoftplusGram,  // M = softplus(W0) softplus(W0)^T: learned_pd, the paper's
+  Gram,          // M = W0 W0^T: learned_spd
+  Plain,         // M = W0: learned
+  Identity,      // M = 1: learned_sphere (w0 is still passed and gets a zero gradient)
+};
+
+// InfoNCE over an n x n score matrix that is never stored. z = v / |v| when normalise, else v.
+//   s_ij = z1_i M z2_j^T inv_tau     lse_i = log sum_j exp s_ij     L = 1/n sum_i (lse_i - s_ii)
+struct InfoNce {
+  Mat<const float> v1, v2;  // (n, d), d a multiple of 8 up to 128
+  Mat<const float> w0;      // (d, d)
+  ScoreMetric metric;
+  bool normalise;
+  float inv_tau;
+};
+
+struct InfoNceForward {
+  InfoNce in;
+  Vec<float> lse;   // out (n), saved for backward
+  Vec<float> loss;  // out (1)
+};
+void infonce_forward(Context& ctx, const InfoNceForward& op);
+
+// G = (softmax(s) - 1)/n: d_z1 = G z2 M^T, d_z2 = G^T z1 M, d_M = z1^T G z2 (times inv_tau), then through M(W0)
+// and the normalisation. Tiles of s are recomputed from lse.
+struct InfoNceBackward {
+  InfoNce in;
+  Vec<const float> lse;     // (n)
+  Vec<const float> d_loss;  // (1)
+  Mat<float> d_v1, d_v2;    // out (n, d)
+  Mat<float> d_w0;          // out (d, d)
+};
+void infonce_backward(Context& ctx, const InfoNceBackward& op);
+
+// Forward and backward in one sweep, for training: a block of whole rows of the softmax serves both gradients
+// while it is in cache. The gradients are those of L itself (d_loss = 1).
+struct InfoNceTrain {
+  InfoNce in;
+  Vec<float> loss;        // out (1)
+  Mat<float> d_v1, d_v2;  // out (n, d)
+  Mat<float> d_w0;        // out (d, d)
+};
+void infonce_train(Context& ctx, const InfoNceTrain& op);
+
+size_t infonce_scratch_bytes(const Context& ctx, int64_t n, int64_t d);  // enough for each of the three; O(n d)
+
+}  // namespace pwdice
