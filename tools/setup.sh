@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The pwdice authors
+#
+# Installs what building and testing need; quickstart.sh and test.sh call it. Safe to run twice: what is there
+# already is left alone.
+#
+#   tools/setup.sh            compiler, CMake and the libraries, from the distribution
+#   tools/setup.sh --tests    also clang, and build/venv with the Python packages of tools/requirements.txt
+#   tools/setup.sh --mujoco   also build/venv with MuJoCo and gymnasium (tools/requirements-mujoco.txt)
+#   tools/setup.sh --cuda     also clang, and build/venv with CUTLASS (tools/requirements-cuda.txt); the CUDA
+#                             toolkit itself is the user's
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+want_python=false requirements=()
+packages=(build-essential cmake ninja-build pkg-config libhwy-dev libhdf5-dev libdeflate-dev libcli11-dev
+          libtomlplusplus-dev libfmt-dev nlohmann-json3-dev libeigen3-dev)
+for option in "$@"; do
+  case $option in
+    --tests) packages+=(clang libgtest-dev libbenchmark-dev python3 python3-venv git)
+             want_python=true requirements+=(tools/requirements.txt) ;;
+    --mujoco) packages+=(python3 python3-venv)
+              want_python=true requirements+=(tools/requirements-mujoco.txt) ;;
+    --cuda) packages+=(clang python3 python3-venv)
+            want_python=true requirements+=(tools/requirements-cuda.txt) ;;
+    *) echo "setup: unknown option $option" >&2; exit 2 ;;
+  esac
+done
+
+say() { printf 'setup: %s\n' "$*"; }
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
+
+install_packages() {
+  command -v dpkg-query >/dev/null || {
+    say "this is not Debian or Ubuntu; install the equivalents of: ${packages[*]}"; return 1; }
+  local missing=() package
+  for package in "${packages[@]}"; do installed "$package" || missing+=("$package"); done
+  [ ${#missing[@]} -eq 0 ] && { say "all ${#packages[@]} distribution packages are installed"; return; }
+  say "installing from the distribution: ${missing[*]}"
+  local root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { say "missing packages, and neither root nor sudo to install them: ${missing[*]}"; return 1; }
+    root=(sudo)
+  fi
+  "${root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
+    say "apt-get could not install: ${missing[*]}"; return 1; }
+}
+
+# Python packages live in build/venv and nowhere else; the stamp makes a second run a no-op.
+install_python() {
+  local stamp=build/venv/.installed wanted
+  wanted=$(cat "$@" | sha256sum | cut -d' ' -f1)
+  [ -d build/venv ] || { say "creating build/venv"; python3 -m venv build/venv; }
+  if ! grep -qs "$wanted" "$stamp"; then
+    say "installing into build/venv: $(cat "$@" | grep -v '^#' | tr '\n' ' ')"
+    local arguments=() file
+    for file in "$@"; do arguments+=(-r "$file"); done
+    build/venv/bin/pip install --quiet --disable-pip-version-check "${arguments[@]}" || {
+      say "pip could not install the packages of: $*"; return 1; }
+    echo "$wanted" >> "$stamp"
+  else
+    say "build/venv is up to date"
+  fi
+}
+
+# Ubuntu 22.04 has CMake 3.22; the project needs 3.25.
+ensure_cmake() {
+  local version
+  version=$(cmake --version | sed -n 's/^cmake version //p')
+  if [ "$(printf '%s\n3.25\n' "$version" | sort -V | head -1)" != 3.25 ]; then
+    say "CMake $version is too old, installing a newer one into build/venv"
+    [ -d build/venv ] || python3 -m venv build/venv
+    build/venv/bin/pip install --quiet --disable-pip-version-check 'cmake>=3.25,<4'
+  fi
+}
+
+install_packages
+$want_python && install_python "${requirements[@]}"
+ensure_cmake

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The pwdice authors
+#
+# Builds and passes every test on a fresh machine.
+#
+#   tools/test.sh               everything
+#   tools/test.sh cpu tsan      only these parts, of: cpu cuda asan tsan
+#
+# cpu   g++, all tests of the CPU backend, the installed package, the fuzz targets
+# cuda  nvcc for every supported architecture; the PTX of every kernel executed on the CPU (skipped, and counted
+#       as skipped, where there is no nvcc)
+# asan  clang++ with AddressSanitizer and UndefinedBehaviorSanitizer        tsan  clang++ with ThreadSanitizer
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=(cpu cuda asan tsan)
+for part in "${parts[@]}"; do
+  case $part in cpu | cuda | asan | tsan) ;; *) echo "test: unknown part '$part'; there are: cpu cuda asan tsan" >&2; exit 2 ;; esac
+done
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
+passed=0 failed=0 skipped=0 summary=()
+
+say() { printf '\ntest: %s\n' "$*"; }
+
+# configure, build and run the tests of one preset; counts what ctest counted.
+run_preset() {
+  local preset=$1 log=build/$1/ctest.log start=$SECONDS
+  shift
+  say "building build/$preset"
+  cmake --preset "$preset" "$@" >"build/$preset.configure.log" || { cat "build/$preset.configure.log"; return 1; }
+  cmake --build --preset "$preset" >"build/$preset.build.log" 2>&1 || { tail -n 60 "build/$preset.build.log"; return 1; }
+  say "running the tests of build/$preset"
+  ctest --test-dir "build/$preset" -j "$(nproc)" --output-on-failure --timeout 600 2>&1 | tee "$log" | grep -vE '^ *Start |Passed +[0-9.]+ sec$' || true
+  local total bad
+  total=$(sed -n 's/.*tests failed out of \([0-9]*\)$/\1/p' "$log") bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of.*/\1/p' "$log")
+  [ -n "$total" ] || { echo "test: ctest ran nothing in build/$preset" >&2; return 1; }
+  passed=$((passed + total - bad)) failed=$((failed + bad))
+  summary+=("$(printf '%-5s %5d passed %3d failed  %4d s' "$preset" $((total - bad)) "$bad" $((SECONDS - start)))")
+}
+
+run_part() {
+  case $1 in
+    cpu) run_preset cpu -DPWDICE_WERROR=ON ;;
+    asan | tsan) run_preset "$1" -DPWDICE_WERROR=ON -DCMAKE_CXX_COMPILER=clang++ ;;
+    cuda)
+      if [ -z "$nvcc" ]; then
+        say "cuda: skipped, there is no nvcc"
+        skipped=$((skipped + 1)) summary+=("cuda  skipped: no nvcc")
+      else
+        run_preset cuda -DCMAKE_CUDA_COMPILER="$nvcc"
+      fi ;;
+  esac
+}
+
+say "will install what is missing (tools/setup.sh), then build and test: ${parts[*]}"
+mkdir -p build
+tools/setup.sh --tests --mujoco ${nvcc:+--cuda}
+export PATH="$PWD/build/venv/bin:$PATH"  # a newer CMake may live there
+
+for part in "${parts[@]}"; do
+  run_part "$part" || { failed=$((failed + 1)) summary+=("$part  did not build or run"); }
+done
+
+say "summary"
+printf '  %s\n' "${summary[@]}"
+printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
