@@ -8,6 +8,7 @@
 #include "adam.h"
 #include "bce.h"
 #include "bellman.h"
+#include "block.h"
 #include "capture.h"
 #include "elementwise.h"
 #include "gather.h"
@@ -47,8 +48,11 @@ void row_sum(Context& ctx, const RowSum& op);
 void column_sum(Context& ctx, const ColumnSum& op);
 void all_finite(Context& ctx, const AllFinite& op);
 void column_moments(Context& ctx, const ColumnMoments& op);
+void copy_block(Context& ctx, const CopyBlock& op);
+void add_block(Context& ctx, const AddBlock& op);
 void gather_rows(Context& ctx, const GatherRows& op);
 void gather_values(Context& ctx, const GatherValues& op);
+void gather_indices(Context& ctx, const GatherIndices& op);
 void sample_uniform(Context& ctx, const SampleUniform& op);
 void sample_shuffled(Context& ctx, const SampleShuffled& op);
 void sample_weighted(Context& ctx, const SampleWeighted& op);
@@ -109,8 +113,11 @@ void row_sum(Context& ctx, const RowSum& op);
 void column_sum(Context& ctx, const ColumnSum& op);
 void all_finite(Context& ctx, const AllFinite& op);
 void column_moments(Context& ctx, const ColumnMoments& op);
+void copy_block(Context& ctx, const CopyBlock& op);
+void add_block(Context& ctx, const AddBlock& op);
 void gather_rows(Context& ctx, const GatherRows& op);
 void gather_values(Context& ctx, const GatherValues& op);
+void gather_indices(Context& ctx, const GatherIndices& op);
 void sample_uniform(Context& ctx, const SampleUniform& op);
 void sample_shuffled(Context& ctx, const SampleShuffled& op);
 void sample_weighted(Context& ctx, const SampleWeighted& op);

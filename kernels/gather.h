@@ -21,4 +21,11 @@ struct GatherValues {
 };
 void gather_values(Context& ctx, const GatherValues& op);
 
+struct GatherIndices {         // an index into an index: the row of s' of a drawn transition
+  Vec<const int32_t> from;     // (N)
+  Vec<const int32_t> index;    // (n)
+  Vec<int32_t> to;             // out (n); may be index
+};
+void gather_indices(Context& ctx, const GatherIndices& op);
+
 }  // namespace pwdice

@@ -40,8 +40,11 @@ void row_sum(Context&, const RowSum&) { no_cuda(); }
 void column_sum(Context&, const ColumnSum&) { no_cuda(); }
 void all_finite(Context&, const AllFinite&) { no_cuda(); }
 void column_moments(Context&, const ColumnMoments&) { no_cuda(); }
+void copy_block(Context&, const CopyBlock&) { no_cuda(); }
+void add_block(Context&, const AddBlock&) { no_cuda(); }
 void gather_rows(Context&, const GatherRows&) { no_cuda(); }
 void gather_values(Context&, const GatherValues&) { no_cuda(); }
+void gather_indices(Context&, const GatherIndices&) { no_cuda(); }
 void sample_uniform(Context&, const SampleUniform&) { no_cuda(); }
 void sample_shuffled(Context&, const SampleShuffled&) { no_cuda(); }
 void sample_weighted(Context&, const SampleWeighted&) { no_cuda(); }
