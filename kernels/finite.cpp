@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#include "finite.h"
+
+#include <cmath>
+
+namespace pwdice {
+
+void check_loss(Context& ctx, const char* op, Vec<const float> loss,
+                std::initializer_list<NamedInput> inputs) {
+  if (ctx.on_gpu() || std::isfinite(loss[0])) return;
+  for (const NamedInput& input : inputs) {
+    for (int64_t i = 0; i < input.values.rows; ++i) {
+      for (int64_t j = 0; j < input.values.cols; ++j) {
+        const float value = input.values(i, j);
+        if (std::isfinite(value)) continue;
+        if (input.values.cols == 1)
+          fail(ErrorCode::NotFinite, "{}: {} is {} in row {}", op, input.name, value, i);
+        fail(ErrorCode::NotFinite, "{}: {} is {} in row {}, column {}", op, input.name, value, i, j);
+      }
+    }
+  }
+  fail(ErrorCode::NotFinite, "{}: the loss is {} although every input is finite", op, loss[0]);
+}
+
+}  // namespace pwdice

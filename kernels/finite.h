@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+#include <initializer_list>
+
+#include "context.h"
+
+namespace pwdice {
+
+// A tensor by the name it has in its op's contract.
+struct NamedInput {
+  const char* name;
+  Mat<const float> values;
+
+  NamedInput(const char* n, Mat<const float> m) : name(n), values(m) {}
+  NamedInput(const char* n, Vec<const float> v) : name(n), values(v.data, v.size, 1) {}
+};
+
+// After a loss op on the CPU: a loss that is not finite throws NotFinite with one sentence that names the op
+// and the first input value to blame. Costs one comparison when all is well. On a GPU it does nothing,
+// because looking would read back: there all_finite and the guard of adam protect the parameters.
+void check_loss(Context& ctx, const char* op, Vec<const float> loss,
+                std::initializer_list<NamedInput> inputs);
+
+}  // namespace pwdice
