@@ -22,8 +22,8 @@ struct Linear {
 
   Linear(ParamStore& params, std::string_view name, int64_t in, int64_t out, Activation act,
          WeightInit init = WeightInit::PyTorch);
-  int64_t in() const { return w.value().cols; }
-  int64_t out() const { return w.value().rows; }
+  int64_t in() const;
+  int64_t out() const;
 };
 
 // Layers of the given sizes, {in, hidden..., out}: `hidden` between them, nothing after the last. Parameters

@@ -14,8 +14,8 @@ namespace pwdice {
 struct AdamOptions {
   float learning_rate = 3e-4f, beta1 = 0.9f, beta2 = 0.999f, eps = 1e-8f;
   float weight_decay = 0;
-  std::optional<float> clip_norm;  // of the whole gradient
-  std::optional<float> ema_decay;  // the store must have an average
+  std::optional<float> clip_norm = std::nullopt;  // of the whole gradient
+  std::optional<float> ema_decay = std::nullopt;  // the store must have an average
 };
 
 // Adam over a whole store. A step whose loss or gradient is not finite changes nothing: on the CPU step()
