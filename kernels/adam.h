@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
+#include <cmath>
+
 #include "context.h"
 
 namespace pwdice {
@@ -14,7 +16,7 @@ namespace pwdice {
 struct Adam {
   float beta1, beta2, eps, weight_decay;
   Vec<const float> lr;     // (1), in the backend's memory so that a captured step can follow a schedule
-  Vec<const float> scale;  // (1), the factor of clip.h, or 1
+  Vec<const float> scale;  // (1), the factor of clip_scale, or 1
   Vec<const float> ok;     // (1), the flag of all_finite
   Vec<int64_t> t;          // in and out (1)
   Vec<const float> grad;   // (n)
@@ -22,7 +24,29 @@ struct Adam {
 };
 void adam(Context& ctx, const Adam& op);
 
+// The scalars of step t, for both backends. In double from the float betas, so that v / (1 - b2^t) is exactly g'^2
+// in the first step.
+struct AdamFactors {
+  float scale, weight_decay, beta1, beta2, one_minus_beta1, one_minus_beta2;
+  float step;           // lr / (1 - b1^t)
+  float inverse_root2;  // 1 / sqrt(1 - b2^t)
+  float eps;
+};
+PWDICE_HD inline AdamFactors adam_factors(const Adam& op, float lr, float scale, int64_t t) {
+  const double b1 = op.beta1, b2 = op.beta2, steps = static_cast<double>(t);
+  return {scale,
+          op.weight_decay,
+          op.beta1,
+          op.beta2,
+          static_cast<float>(1 - b1),
+          static_cast<float>(1 - b2),
+          static_cast<float>(lr / (1 - pow(b1, steps))),
+          static_cast<float>(1 / sqrt(1 - pow(b2, steps))),
+          op.eps};
+}
+
 // Global-norm clipping: norm = |grad|, scale = min(1, max_norm / (norm + 1e-6)). The scaling itself is adam's.
+// Scratch: reduce_scratch_bytes(grad.size).
 struct ClipScale {
   Vec<const float> grad;
   float max_norm;

@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
+#include <cmath>
+
 #include "context.h"
 
 namespace pwdice {
@@ -24,6 +26,14 @@ struct BceBackward {
 };
 void bce_backward(Context& ctx, const BceBackward& op);
 
+// R = log sigmoid-ratio of the expert against the mixture the discriminator saw, alpha the expert's share in its
+// negatives: the logit minus log(1 - alpha^2). The reference implementation's form, log s - log(1 - (1 + alpha) s)
+// - log(1 - alpha) with s = sigmoid(logit)/(1 + alpha), is the same number and overflows where sigmoid saturates.
+PWDICE_HD inline float discriminator_reward(float logit, float alpha) {
+  return logit - log1pf(-alpha * alpha);
+}
+
+inline constexpr int64_t kBceChunk = 8192;  // logits per partial sum
 size_t bce_scratch_bytes(int64_t n);
 
 }  // namespace pwdice

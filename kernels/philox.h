@@ -49,23 +49,78 @@ PWDICE_HD inline uint64_t uniform_below(uint32_t hi, uint32_t lo, uint64_t n) {
 #endif
 }
 
-// A keyed permutation of [0, n): a balanced Feistel network over the next even power of two, walked until the
-// value is in range. Shuffled passes over a data set need no stored permutation.
-PWDICE_HD inline uint64_t permute(uint64_t key, uint64_t n, uint64_t i) {
-  int bits = 2;
-  while ((uint64_t{1} << bits) < n) bits += 2;
-  const int half = bits / 2;
-  const uint64_t mask = (uint64_t{1} << half) - 1;
-  do {
-    uint64_t left = i >> half, right = i & mask;
-    for (int round = 0; round < 6; ++round) {
-      const uint64_t f = philox4x32(key, static_cast<uint64_t>(round), right).v[0] & mask;
-      const uint64_t next = left ^ f;
-      left = right, right = next;
+// A keyed permutation of [0, n): a Feistel network over the next power of two, walked until the value is in range
+// (less than two walks on average). Shuffled passes over a data set need no stored permutation. Its rounds mix with
+// two multiplications instead of a whole Philox: order needs to look random, not to resist an attacker.
+struct Permutation {
+  uint64_t key, n;
+  int low_bits;
+  uint64_t low_mask, high_mask;
+
+  PWDICE_HD Permutation(uint64_t k, uint64_t count) : key(k), n(count) {
+    int bits = 2;
+    while (bits < 63 && (uint64_t{1} << bits) < n) ++bits;
+    low_bits = bits - bits / 2;
+    low_mask = (uint64_t{1} << low_bits) - 1;
+    high_mask = (uint64_t{1} << (bits / 2)) - 1;
+  }
+
+  PWDICE_HD uint64_t operator()(uint64_t i) const {
+    do {
+      uint64_t high = i >> low_bits, low = i & low_mask;
+      for (uint64_t round = 0; round < 8; round += 2) {
+        high ^= mix(low, round) & high_mask;
+        low ^= mix(high, round + 1) & low_mask;
+      }
+      i = (high << low_bits) | low;
+    } while (i >= n);
+    return i;
+  }
+
+ private:
+  PWDICE_HD uint64_t mix(uint64_t value, uint64_t round) const {
+    uint64_t x = (value ^ key) + round * 0x9E3779B97F4A7C15ull;
+    x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93ull;
+    x = (x ^ (x >> 32)) * 0xD6E8FEB86659FD93ull;
+    return x >> 32;
+  }
+};
+
+// How the draws of sample.h follow from a stream; each backend calls these and nothing else.
+
+PWDICE_HD inline int32_t draw_uniform(const RandomStream& stream, uint64_t step, uint64_t i, uint64_t population) {
+  const Philox bits = stream.at(step, i);
+  return static_cast<int32_t>(uniform_below(bits.v[0], bits.v[1], population));
+}
+
+PWDICE_HD inline float draw_real(const RandomStream& stream, uint64_t step, uint64_t i) {
+  return uniform01(stream.at(step, i).v[0]);
+}
+
+// The order of one shuffled pass. Draw number `count` of the endless sequence is
+// pass_order(stream, count / population, population)(count % population).
+PWDICE_HD inline Permutation pass_order(const RandomStream& stream, uint64_t pass, uint64_t population) {
+  const Philox bits = stream.at(pass, ~uint64_t{0});
+  return {(static_cast<uint64_t>(bits.v[1]) << 32) | bits.v[0], population};
+}
+
+// The first item whose cumulative weight exceeds u * total, u uniform on [0, 1) with 53 bits: u * total rounds to
+// less than total, so there is one.
+PWDICE_HD inline int32_t draw_weighted(const RandomStream& stream, uint64_t step, uint64_t i, const double* cumulative,
+                                       int64_t population) {
+  const Philox bits = stream.at(step, i);
+  const uint64_t word = (static_cast<uint64_t>(bits.v[0]) << 32) | bits.v[1];
+  const double target = static_cast<double>(word >> 11) * 0x1p-53 * cumulative[population - 1];
+  int64_t low = 0, high = population - 1;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    if (cumulative[middle] > target) {
+      high = middle;
+    } else {
+      low = middle + 1;
     }
-    i = (left << half) | right;
-  } while (i >= n);
-  return i;
+  }
+  return static_cast<int32_t>(low);
 }
 
 }  // namespace pwdice

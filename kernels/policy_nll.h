@@ -29,6 +29,7 @@ struct PolicyNllBackward {
 };
 void policy_nll_backward(Context& ctx, const PolicyNllBackward& op);
 
+inline constexpr int64_t kPolicyRows = 512;  // rows per partial sum
 size_t policy_nll_scratch_bytes(int64_t n);
 
 }  // namespace pwdice

@@ -6,6 +6,9 @@
 
 namespace pwdice {
 
+inline constexpr int64_t kReduceChunk = 8192;  // values per partial result
+inline constexpr int64_t kReduceRows = 512;    // rows per partial result of the column sums
+
 // Sums run in fixed chunks, each in float over SIMD lanes, and the chunks are merged in order in double, so the
 // result is the same bits for any thread count. An empty sum is 0, an empty maximum -infinity.
 struct Reduce {

@@ -6,7 +6,8 @@
 
 namespace pwdice {
 
-// z_i = v_i / |v_i|, with no epsilon, as the paper has it. A row of zero norm gives z_i = 0 and no gradient.
+// z_i = v_i / |v_i|, with no epsilon, as the paper has it. A row of zero norm (or of one whose inverse is no
+// float, below 3e-39) gives z_i = 0 and no gradient.
 struct RowNormForward {
   Mat<const float> v;   // (n, d)
   Mat<float> z;         // out (n, d); may be v
