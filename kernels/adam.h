@@ -40,8 +40,8 @@ PWDICE_HD inline AdamFactors adam_factors(const Adam& op, float lr, float scale,
           op.beta2,
           static_cast<float>(1 - b1),
           static_cast<float>(1 - b2),
-          static_cast<float>(lr / (1 - pow(b1, steps))),
-          static_cast<float>(1 / sqrt(1 - pow(b2, steps))),
+          static_cast<float>(lr / (1 - std::pow(b1, steps))),
+          static_cast<float>(1 / std::sqrt(1 - std::pow(b2, steps))),
           op.eps};
 }
 
