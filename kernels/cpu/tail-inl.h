@@ -22,25 +22,36 @@ namespace pwdice::cpu {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Where masked loads and stores of 32-bit and 64-bit lanes are one instruction that leaves the others alone.
+// (HWY_MEM_OPS_MIGHT_FAULT is stricter: AVX2 has none for smaller lanes.)
+#undef PWDICE_MASKED_MEMORY
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#define PWDICE_MASKED_MEMORY 1
+#else
+#define PWDICE_MASKED_MEMORY 0
+#endif
+
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_n(D d, const T* from, size_t n) {
-#if HWY_MEM_OPS_MIGHT_FAULT
+  static_assert(sizeof(T) >= 4);
+#if PWDICE_MASKED_MEMORY
+  return hn::MaskedLoad(hn::FirstN(d, n), d, from);
+#else
   HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)] = {};
   std::memcpy(lanes, from, n * sizeof(T));
   return hn::Load(d, lanes);
-#else
-  return hn::MaskedLoad(hn::FirstN(d, n), d, from);
 #endif
 }
 
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void store_n(hn::Vec<D> v, D d, T* to, size_t n) {
-#if HWY_MEM_OPS_MIGHT_FAULT
+  static_assert(sizeof(T) >= 4);
+#if PWDICE_MASKED_MEMORY
+  hn::BlendedStore(v, hn::FirstN(d, n), d, to);
+#else
   HWY_ALIGN T lanes[HWY_MAX_BYTES / sizeof(T)];
   hn::Store(v, d, lanes);
   std::memcpy(to, lanes, n * sizeof(T));
-#else
-  hn::BlendedStore(v, hn::FirstN(d, n), d, to);
 #endif
 }
 

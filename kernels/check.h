@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+// The checks of kernels/<op>.cpp on one argument: its shape, its rows not overlapping, and memory behind it.
+
+#include "error.h"
+#include "view.h"
+
+namespace pwdice {
+
+template <class T>
+void check_matrix(const char* op, const char* name, const Mat<T>& m, int64_t rows, int64_t cols) {
+  PWDICE_CHECK(m.rows == rows && m.cols == cols, "{}: {} is {} x {}, expected {} x {}", op, name, m.rows,
+               m.cols, rows, cols);
+  PWDICE_CHECK(m.stride >= m.cols, "{}: {} has {} columns but row stride {}", op, name, m.cols, m.stride);
+  PWDICE_CHECK(m.data != nullptr || m.size() == 0, "{}: {} is null", op, name);
+}
+
+template <class T>
+void check_vector(const char* op, const char* name, const Vec<T>& v, int64_t size) {
+  PWDICE_CHECK(v.size == size, "{}: {} has {} values, expected {}", op, name, v.size, size);
+  PWDICE_CHECK(v.data != nullptr || size == 0, "{}: {} is null", op, name);
+}
+
+}  // namespace pwdice

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../context.h"
+
+namespace pwdice::cpu {
+
+// Sizes of the packed operands of gemm-inl.h. The SIMD target is chosen at run time, the scratch size before
+// that, so these are upper bounds over all targets.
+inline constexpr int64_t kGemmMaxTileRows = 14, kGemmMaxTileCols = 32;
+inline constexpr int64_t kGemmDepth = 256;  // rows of B in one block: 256 x 16 floats are half an L1 cache
+
+// Bytes of a (k, n) right operand in panels.
+inline size_t gemm_panels_bytes(int64_t k, int64_t n) {
+  return Scratch::rounded(static_cast<size_t>(k * (n + kGemmMaxTileCols)) * sizeof(float));
+}
+
+// Bytes that sum_columns_product needs for an (m, n) result; the number of rows summed over does not matter.
+inline size_t gemm_columns_bytes(int64_t m, int64_t n) {
+  return Scratch::rounded(static_cast<size_t>(kGemmDepth * (m + kGemmMaxTileRows)) * sizeof(float)) +
+         gemm_panels_bytes(kGemmDepth, n) + Scratch::rounded(static_cast<size_t>(m) * sizeof(double));
+}
+
+}  // namespace pwdice::cpu
