@@ -10,7 +10,7 @@ from .classify import instruction_class
 from .operands import OperandContext, register_name, symbol_name
 from .parser import parse_instruction, parse_variable
 from .registry import find_emitter
-from .types import SIZE, Unsupported, align_up, register_type
+from .types import Unsupported, align_up, register_type
 
 _TRANSLATION_ERRORS = (KeyError, IndexError, TypeError, AttributeError, ValueError, StopIteration)
 _SCHEDULING_BREAKS = ("bra", "brx", "ret", "exit", "trap", "call")
@@ -157,43 +157,38 @@ class FunctionEmitter(OperandContext):
 
     def _emit_instruction(self, instruction):
         code = find_emitter(instruction)(self, instruction)
-        counted = self._count(instruction)
+        before, inside = self._count(instruction)
+        if before:
+            self.lines.append("  " + before)
         if instruction.predicate:
             negated = instruction.predicate.startswith("!")
             name, ptx_type = self.find_register(instruction.predicate.lstrip("!"))
             if ptx_type != "pred":
                 raise Unsupported("guard " + instruction.predicate)
-            self.lines.append(f"  if ({'!' if negated else ''}{name}) {{ {counted}{code} }}")
+            self.lines.append(f"  if ({'!' if negated else ''}{name}) {{ {inside}{code} }}")
         else:
-            self.lines.append(f"  {{ {counted}{code} }}")
+            self.lines.append(f"  {{ {code} }}")
 
     def _count(self, instruction):
-        """Units: runs of unguarded instructions share one counter; a guarded one has its own."""
-        kind = instruction_class(instruction)
+        """Counting code to put before the instruction and inside its guard.
+
+        A run of unguarded instructions shares one counter (a unit); a guarded one has its own,
+        except a branch, which is issued whether taken or not.
+        """
+        before = inside = ""
         if instruction.predicate and instruction.opcode != "bra":
-            unit, code = self._new_unit()
-        elif self.unit is None:
-            unit, code = self._new_unit()
-            self.unit = unit
+            unit, inside = self._new_unit()
         else:
-            unit, code = self.unit, ""
-        if instruction.predicate and instruction.opcode == "bra":
-            code = ""  # counted with the run before it: a branch is issued taken or not
+            if self.unit is None:
+                self.unit, before = self._new_unit()
+            unit = self.unit
+        kind = instruction_class(instruction)
         self.tables.units[unit][kind] = self.tables.units[unit].get(kind, 0) + 1
         if instruction.opcode in _SCHEDULING_BREAKS:
             self.unit = None
-        return code
+        return before, inside
 
     def _new_unit(self):
         self.tables.units.append({})
         unit = len(self.tables.units) - 1
         return unit, f"PTXCPU_COUNT_UNIT({unit}); "
-
-    @property
-    def frame_shared_bytes(self):
-        return self.shared_end
-
-
-def read_as_bits(context, operand, ptx_type):
-    """The operand's bit pattern whatever its type, for code that only moves values."""
-    return context.read(operand, f"b{8 * SIZE[ptx_type]}" if ptx_type != "pred" else "pred")

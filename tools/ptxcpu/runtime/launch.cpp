@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#include "launch.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "checks.h"
+#include "fault.h"
+#include "options.h"
+#include "resident_block.h"
+
+namespace ptxcpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Blocks normally run one after another in one ResidentBlock. A block that only polls (it waits for
+// another block: a decoupled look-back, a grid-wide sync) is set aside and the next one started.
+class GridRunner {
+ public:
+  GridRunner(const KernelRef& kernel, const LaunchShape& shape, const uint8_t* params)
+      : shape_(shape), launch_{kernel.module, kernel.kernel, false, 0} {
+    params_.resize(kernel.kernel->param_bytes / sizeof(uint64_t) + 1);
+    std::memcpy(params_.data(), params, kernel.kernel->param_bytes);
+    if (kernel.module->flags & kModuleCounted) {
+      units_.resize(kernel.module->unit_total);
+      sites_.resize(kernel.module->site_count);
+    }
+  }
+
+  int run() {
+    begin_global_checks();
+    const auto block_count = uint32_t(uint64_t(shape_.grid[0]) * shape_.grid[1] * shape_.grid[2]);
+    constexpr uint64_t kBlockSalt = 12345;
+    for (const uint32_t id : execution_order(block_count, kBlockSalt)) {
+      run_new_block(id);
+      if (launch_.failed) break;
+    }
+    while (!launch_.failed && !stalled_.empty()) retry_stalled();
+    if (!units_.empty() || !sites_.empty()) add_launch_counters(launch_, units_, sites_);
+    return launch_.failed ? launch_.error : 0;
+  }
+
+ private:
+  static constexpr size_t kMaxResident = 512;
+
+  void run_new_block(uint32_t id) {
+    if (!idle_) {
+      idle_ = std::make_unique<ResidentBlock>(&launch_, shape_, reinterpret_cast<uint8_t*>(params_.data()), units_.data(),
+                                              sites_.data());
+    }
+    idle_->start(id);
+    if (idle_->run() != BlockStatus::kStalled) {
+      if (!stalled_.empty()) retry_stalled();
+      return;
+    }
+    stalled_.push_back(std::move(idle_));
+    while (!launch_.failed && stalled_.size() >= kMaxResident) retry_stalled();
+  }
+
+  void retry_stalled() {
+    bool progress = false;
+    for (auto block = stalled_.begin(); block != stalled_.end() && !launch_.failed;) {
+      if ((*block)->run() == BlockStatus::kStalled) {
+        ++block;
+        continue;
+      }
+      progress = true;
+      idle_ = std::move(*block);
+      block = stalled_.erase(block);
+    }
+    if (progress || stalled_.empty()) {
+      last_progress_ = Clock::now();
+    } else if (std::chrono::duration<double>(Clock::now() - last_progress_).count() > options().timeout_seconds) {
+      Thread* thread = stalled_.front()->waiting_thread();
+      report_fault(thread, thread->site, Fault::kDeadlock, "timeout: %zu blocks do nothing but poll memory", stalled_.size());
+    }
+  }
+
+  LaunchShape shape_;
+  Launch launch_;
+  std::vector<uint64_t> params_;  // words, for alignment
+  std::vector<uint64_t> units_;
+  std::vector<SiteTotals> sites_;
+  std::unique_ptr<ResidentBlock> idle_;
+  std::list<std::unique_ptr<ResidentBlock>> stalled_;
+  Clock::time_point last_progress_ = Clock::now();
+};
+
+}  // namespace
+
+int run_launch(const KernelRef& kernel, const LaunchShape& shape, const uint8_t* params) {
+  const auto begin = Clock::now();
+  const int error = GridRunner(kernel, shape, params).run();
+  if (options().trace) {
+    std::fprintf(stderr, "ptxcpu: %s <<<(%u,%u,%u), (%u,%u,%u), %u>>> error %d, %.3f s\n",
+                 demangle(kernel.kernel->name).c_str(), shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
+                 shape.block[1], shape.block[2], shape.dynamic_shared_bytes, error,
+                 std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  return error;
+}
+
+}  // namespace ptxcpu
