@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+#include "../datasets/sampler.h"
+#include "../host/layers.h"
+#include "../host/optim.h"
+#include "../host/rng.h"
+#include "../kernels/capture.h"
+#include "policy_runtime.h"
+
+namespace pwdice {
+
+struct ActorOptions {
+  bool weighted_draws = true;  // transitions drawn in proportion to w; false: uniformly, w in the loss
+  double keep = 1e-6;          // uniform draws: transitions of smaller weight are left out
+  int64_t batch = 512;
+  AdamOptions adam{.learning_rate = 1e-3f, .weight_decay = 1e-5f};
+};
+
+// The policy: a tanh-Gaussian S -> 256 -> 256 -> (mean | raw), ReLU, trained by weighted behaviour cloning
+// (paper, section 3.5).
+class Actor {
+ public:
+  static constexpr int64_t kWidth = 256;
+
+  Actor(Context& ctx, const DataTables& data, const ActorOptions& options, uint64_t seed);
+
+  // Takes the weights of all transitions, as Potentials::weights left them in weights().
+  Vec<float> weights() const { return w_.view(); }
+  void use_weights(Context& ctx);
+  void use_equal_weights(Context& ctx);  // plain behaviour cloning
+  int64_t kept() const { return kept_; }
+
+  void step(Context& ctx);
+
+  // The mean action as a policy of raw observations: the state map is folded in.
+  PolicyData export_policy(Context& ctx, const std::string& env_id) const;
+
+  Optimiser& optimiser() { return optimiser_; }
+  std::vector<StateSpan> state() const;  // the weights included
+
+ private:
+  void draw(Context& ctx);
+  void find_kept(Context& ctx);
+
+  const DataTables& data_;
+  ActorOptions options_;
+  ParamStore params_{"policy"};
+  Mlp net_;
+  RandomStream stream_;
+  StepCounter counter_;
+  Array<float> w_;             // (n)
+  Array<double> cumulative_;   // (n), for weighted draws
+  Array<int32_t> kept_index_;  // (n), the first kept_ are transitions with w >= keep, for uniform draws
+  int64_t kept_ = 0;
+  Array<int32_t> index_;
+  Array<float> s_, action_, batch_weight_;
+  Optimiser optimiser_;
+  Tape tape_;
+  CapturedStep captured_;
+};
+
+}  // namespace pwdice

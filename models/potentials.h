@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+#include "../datasets/sampler.h"
+#include "../host/functions.h"
+#include "../host/layers.h"
+#include "../host/optim.h"
+#include "../host/rng.h"
+#include "../kernels/capture.h"
+
+namespace pwdice {
+
+enum class DualMethod {
+  Semidual,  // PW-DICE, the expert's potential eliminated in closed form: heads l0, l1
+  Joint,     // PW-DICE over all pairs: heads l0, l1, l2
+  Paired,    // PW-DICE as the released code estimates it: heads l0, l1, l2
+  Smodice,   // head l0 = -V, and u = -R in place of l1
+};
+
+struct PotentialsOptions {
+  DualMethod method = DualMethod::Semidual;
+  Divergence divergence = Divergence::Kl;
+  float gamma = 0.998f, eps1 = 0.5f, eps2 = 0.5f;
+  Distance distance = Distance::SquaredEuclidean;
+  float beta = 5;
+  int64_t batch = 512;
+  int64_t expert_batch = 0;  // drawn from rho_E each step; 0 = all expert states, weighted by rho_E
+  int64_t init_batch = 512;
+  bool shared = true;  // the transport term sees the Bellman term's batch; false: a draw of its own, as in the code
+  float regulariser = 0;
+  AdamOptions adam{.learning_rate = 3e-4f};
+};
+
+// What the cost is made of, frozen by now: features of the table's states and of the expert's, and -R.
+struct CostTables {
+  Mat<const float> features;  // (table rows, f): g(s), or s itself
+  Mat<const float> expert;    // (m, f)
+  Vec<const float> reward;    // (table rows), already scaled; zeros for a cost without R
+};
+
+// The dual potentials: one trunk S -> 256 -> 256, ReLU, and its heads (paper, section 3.4).
+//   loss = transport(l1, l2) + bellman(l0, l1) - (1 - gamma) mean l0(s0) - mean l2(E) [+ regulariser]
+class Potentials {
+ public:
+  static constexpr int64_t kWidth = 256;
+
+  Potentials(Context& ctx, const DataTables& data, const CostTables& tables, const PotentialsOptions& options,
+             uint64_t seed);
+
+  void step(Context& ctx);
+
+  // Weights of behaviour cloning for every transition of I, largest 1: exp((l0 - gamma l0' - l1)/e2) and its
+  // chi2 forms, as one streamed pass over the data.
+  void weights(Context& ctx, Vec<float> w) const;
+
+  // The dual objective over the whole data set, all pairs, no estimate; memory is bounded.
+  double objective(Context& ctx) const;
+
+  Optimiser& optimiser() { return optimiser_; }
+  int64_t heads() const { return net_.out(); }
+  std::vector<StateSpan> state() const;
+
+ private:
+  void draw(Context& ctx);
+  Tensor loss(Context& ctx);
+  Tensor transport(const Tensor& head);
+  void predict(Context& ctx, Mat<float> heads) const;
+  void residual(Context& ctx, Mat<const float> heads, Vec<float> y) const;
+  std::vector<double> column_lse_of_data(Context& ctx, Mat<const float> heads) const;
+  double transport_objective(Context& ctx, Mat<const float> heads) const;
+  bool has_expert_head() const { return options_.method == DualMethod::Joint || options_.method == DualMethod::Paired; }
+  int64_t expert_rows() const;
+
+  const DataTables& data_;
+  CostTables tables_;
+  PotentialsOptions options_;
+  ParamStore params_{"potentials"};
+  Mlp net_;
+  RandomStream transitions_, pairs_, expert_, expert_linear_, initial_;
+  StepCounter counter_;
+
+  // Rows of all sub-batches, through the trunk in one call: s | s' | s0 | s1 | t | t' (those the method needs).
+  int64_t begin_next_ = 0, begin_init_ = 0, begin_pair_ = 0, begin_expert_ = 0, begin_linear_ = 0, rows_ = 0;
+  Array<float> x_;
+  Array<int32_t> index_, next_, init_index_, expert_index_;
+  Array<float> discount_, reward_, features_, expert_features_, q_;
+  Optimiser optimiser_;
+  Tape tape_;
+  CapturedStep captured_;
+};
+
+}  // namespace pwdice
