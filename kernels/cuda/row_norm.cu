@@ -3,47 +3,28 @@
 
 // z_i = v_i / |v_i|        d_v = (d_z - z <z, d_z>) / |v|        a zero row: z = 0 and no gradient
 // Work     one warp owns a row; lanes take columns 32 apart, so loads are full lines.
-// Numerics |v| through a row scaled by its largest magnitude: squares of 1e-30 or 1e30 neither vanish nor
-//          overflow.
-#include "reduce.cuh"
+#include "row_norm.cuh"
 
 namespace pwdice::cuda {
 namespace {
 
-struct Tile {
-  static constexpr int kThreads = 256, kRows = kThreads / 32;  // rows per block, one per warp
-};
+using Tile = RowPerWarp;
 
 __global__ void __launch_bounds__(Tile::kThreads) row_norm_forward_kernel(RowNormForward op) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * Tile::kRows + threadIdx.x / 32;
+  const int64_t i = Tile::row();
   if (i >= op.v.rows) return;
-  const int lane = threadIdx.x % 32;
+  const int lane = Tile::lane();
   const float* v = op.v.row(i);
   float* z = op.z.row(i);
-  float largest = 0.f;
-  for (int64_t j = lane; j < op.v.cols; j += 32) largest = MaxFold::join(largest, fabsf(v[j]));
-  largest = warp_fold<MaxFold>(largest);
-  float sum = 0.f;
-  if (largest > 0.f) {
-    for (int64_t j = lane; j < op.v.cols; j += 32) {
-      const float x = v[j] / largest;
-      sum += x * x;
-    }
-  }
-  sum = warp_fold<SumFold>(sum);
-  // largest is 0 for a zero row and NaN for a row with a NaN: the former gives 0, the latter NaN.
-  const float root = sqrtf(sum);
-  const float inverse = largest == 0.f ? 0.f : (largest != largest ? largest : 1.f / (largest * root));
-  for (int64_t j = lane; j < op.v.cols; j += 32) {
-    z[j] = largest == 0.f ? 0.f : (largest != largest ? largest : v[j] / largest / root);
-  }
-  if (lane == 0) op.inv_norm[i] = inverse;
+  const RowLength length = row_length(v, op.v.cols, lane);
+  for (int64_t j = lane; j < op.v.cols; j += 32) z[j] = length.normalised(v[j]);
+  if (lane == 0) op.inv_norm[i] = length.inverse();
 }
 
 __global__ void __launch_bounds__(Tile::kThreads) row_norm_backward_kernel(RowNormBackward op) {
-  const int64_t i = static_cast<int64_t>(blockIdx.x) * Tile::kRows + threadIdx.x / 32;
+  const int64_t i = Tile::row();
   if (i >= op.z.rows) return;
-  const int lane = threadIdx.x % 32;
+  const int lane = Tile::lane();
   const float *z = op.z.row(i), *d_z = op.d_z.row(i);
   float* d_v = op.d_v.row(i);
   float along = 0.f;
