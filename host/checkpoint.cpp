@@ -108,6 +108,11 @@ std::string read_file(const std::string& path, size_t cap) {
   return bytes;
 }
 
+std::string with_checksum(std::string bytes) {
+  append(bytes, crc32_ieee(bytes.data(), bytes.size()));
+  return bytes;
+}
+
 void Checkpoint::put_bytes(const std::string& name, const void* data, size_t bytes) {
   PWDICE_CHECK(!name.empty() && name.size() <= kMaxName, "checkpoint: a section name has {} characters",
                name.size());
@@ -119,6 +124,12 @@ size_t Checkpoint::bytes_of(const std::string& name) const {
   const auto found = sections_.find(name);
   if (found == sections_.end()) fail(ErrorCode::BadFile, "{}: no section {}", origin_, name);
   return found->second.size();
+}
+
+std::vector<std::string> Checkpoint::names() const {
+  std::vector<std::string> out;
+  for (const auto& [name, bytes] : sections_) out.push_back(name);
+  return out;
 }
 
 void Checkpoint::get_bytes(const std::string& name, void* data, size_t bytes) const {
@@ -144,8 +155,7 @@ void Checkpoint::save(const std::string& path) const {
     append(out, static_cast<uint64_t>(bytes.size()));
     out.append(bytes.data(), bytes.size());
   }
-  append(out, crc32_ieee(out.data(), out.size()));
-  write_file_atomically(path, out);
+  write_file_atomically(path, with_checksum(std::move(out)));
 }
 
 Checkpoint Checkpoint::load(const std::string& path) { return parse(read_file(path, kMaxBytes), path); }

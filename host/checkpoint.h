@@ -48,6 +48,7 @@ class Checkpoint {
   std::string get_text(const std::string& name) const;
   bool has(const std::string& name) const { return sections_.count(name) > 0; }
   size_t bytes_of(const std::string& name) const;
+  std::vector<std::string> names() const;
 
   void save(const std::string& path) const;
   static Checkpoint load(const std::string& path);
@@ -60,6 +61,9 @@ class Checkpoint {
   std::map<std::string, std::vector<char>> sections_;
   std::string origin_ = "checkpoint";
 };
+
+// The bytes followed by the checksum that a checkpoint ends with.
+std::string with_checksum(std::string bytes);
 
 // Writes a whole file or none: temporary file in the same directory, fsync, rename, fsync of the directory.
 void write_file_atomically(const std::string& path, const std::string& bytes);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <string>
 
-#include "../datasets/hdf5_file.h"
 #include "../host/crc32.h"
 #include "../kernels/error.h"
 
@@ -95,7 +94,10 @@ void save_policy(const std::filesystem::path& path, const PolicyData& policy, co
 }
 
 PolicyData load_policy(const std::filesystem::path& path, PolicyCheck* check) {
-  const Hdf5Reader file(path, Hdf5Limits{.max_bytes = kMaxBytes});
+  return load_policy(Hdf5Reader(path, Hdf5Limits{.max_bytes = kMaxBytes}), check);
+}
+
+PolicyData load_policy(const Hdf5Reader& file, PolicyCheck* check) {
   check_header(file);
   PolicyData policy;
   policy.activation = read_activation(file);

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "../datasets/hdf5_file.h"
 #include "policy_runtime.h"
 
 namespace pwdice {
@@ -21,6 +22,7 @@ struct PolicyCheck {
 
 void save_policy(const std::filesystem::path& path, const PolicyData& policy, const PolicyCheck& check = {});
 PolicyData load_policy(const std::filesystem::path& path, PolicyCheck* check = nullptr);  // throws BadFile
+PolicyData load_policy(const Hdf5Reader& file, PolicyCheck* check = nullptr);
 
 uint32_t policy_checksum(const PolicyData& policy);
 

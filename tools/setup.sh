@@ -15,10 +15,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 want_python=false requirements=()
 packages=(build-essential cmake ninja-build pkg-config libhwy-dev libhdf5-dev libdeflate-dev libcli11-dev
-          libtomlplusplus-dev libfmt-dev nlohmann-json3-dev libeigen3-dev)
+          libtomlplusplus-dev nlohmann-json3-dev libeigen3-dev libgtest-dev libbenchmark-dev)
 for option in "$@"; do
   case $option in
-    --tests) packages+=(clang libgtest-dev libbenchmark-dev python3 python3-venv git)
+    --tests) packages+=(clang python3 python3-venv git)
              want_python=true requirements+=(tools/requirements.txt) ;;
     --mujoco) packages+=(python3 python3-venv)
               want_python=true requirements+=(tools/requirements-mujoco.txt) ;;

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+// The program as a user meets it: train, kill, resume, evaluate, export, report. PWDICE_PROGRAM is its path.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "../host/checkpoint.h"
+#include "../models/policy_file.h"
+
+namespace pwdice {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+struct Outcome {
+  int code;  // 128 + signal when killed
+  std::string output;
+};
+
+class RunTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    directory_ = fs::temp_directory_path() / ("pwdice_run_" + std::to_string(::getpid()) + "_" + info->name());
+    fs::remove_all(directory_);
+    fs::create_directories(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+  // A run of a few seconds that goes through every phase.
+  std::vector<std::string> train(const std::string& run, std::vector<std::string> extra = {}) const {
+    std::vector<std::string> arguments{"train", "--out", path(run), "--json"};
+    for (const char* setting : {"threads=2", "contrastive.steps=30", "contrastive.batch=256", "discriminator.steps=40",
+                                "discriminator.batch=64", "dual.steps=120", "dual.batch=64", "dual.init_batch=64",
+                                "policy.start=20", "policy.weights_every=25", "policy.batch=64", "evaluation.every=60",
+                                "evaluation.episodes=2", "run.log_every=10", "run.checkpoint_every=20",
+                                "data.maze_transitions=3000"}) {
+      arguments.insert(arguments.end(), {"--set", setting});
+    }
+    arguments.insert(arguments.end(), extra.begin(), extra.end());
+    return arguments;
+  }
+
+  pid_t spawn(const std::vector<std::string>& arguments, const std::string& output) const {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    std::freopen(output.c_str(), "w", stdout);
+    dup2(STDOUT_FILENO, STDERR_FILENO);
+    std::vector<char*> argv{const_cast<char*>("pwdice")};
+    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    execv(PWDICE_PROGRAM, argv.data());
+    _exit(127);
+  }
+
+  static int wait_for(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+  Outcome run(const std::vector<std::string>& arguments) const {
+    const std::string output = path("output.txt");
+    const int code = wait_for(spawn(arguments, output));
+    return {code, read_file(output, 1 << 24)};
+  }
+
+  fs::path directory_;
+};
+
+// Everything but the clock: parameters, moments, weights, counters and the record of the run.
+void expect_same_run(const std::string& a, const std::string& b) {
+  const Checkpoint x = Checkpoint::load(a + "/checkpoints/last.ckpt"), y = Checkpoint::load(b + "/checkpoints/last.ckpt");
+  size_t compared = 0;
+  for (const std::string& section : x.names()) {
+    if (section.starts_with("log/") || section == "config") continue;
+    EXPECT_EQ(x.get_text(section), y.get_text(section)) << section;
+    ++compared;
+  }
+  EXPECT_GT(compared, 15u);
+  EXPECT_EQ(policy_checksum(load_policy(a + "/policy.h5")), policy_checksum(load_policy(b + "/policy.h5")));
+  const auto without_clock = [](const std::string& path) {
+    std::ifstream in(path);
+    std::string out;
+    for (std::string line; std::getline(in, line);) {  // phase,step,seconds,name,value
+      const size_t second = line.find(',', line.find(',') + 1), third = line.find(',', second + 1);
+      out += line.substr(0, second) + line.substr(third) + "\n";
+    }
+    return out;
+  };
+  EXPECT_EQ(without_clock(a + "/metrics.csv"), without_clock(b + "/metrics.csv"));
+}
+
+TEST_F(RunTest, TrainsEvaluatesExportsAndReports) {
+  const Outcome trained = run(train("a"));
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  for (const char* file : {"config.toml", "environment.json", "metrics.csv", "metrics.jsonl", "policy.h5",
+                           "diagnostics.json", "checkpoints/last.ckpt", "checkpoints/best.ckpt"}) {
+    EXPECT_TRUE(fs::exists(path("a/") + file)) << file;
+  }
+  const Outcome evaluated = run({"eval", path("a/policy.h5"), "--episodes", "3", "--json"});
+  EXPECT_EQ(evaluated.code, 0) << evaluated.output;
+  EXPECT_NE(evaluated.output.find("\"episodes\":3"), std::string::npos);
+  const Outcome exported = run({"export", path("a/policy.h5"), "--check", "--header", path("policy.h"), "--name", "maze"});
+  EXPECT_EQ(exported.code, 0) << exported.output;
+  EXPECT_NE(read_file(path("policy.h"), 1 << 24).find("MAZE_OBSERVATION_SIZE 4"), std::string::npos);
+  const Outcome reported = run({"report", path("a")});
+  EXPECT_EQ(reported.code, 0) << reported.output;
+  EXPECT_NE(read_file(path("a/report.html"), 1 << 26).find("<svg"), std::string::npos);
+  const Outcome again = run(train("a"));
+  EXPECT_EQ(again.code, 1);
+  EXPECT_NE(again.output.find("already holds a run"), std::string::npos) << again.output;
+}
+
+TEST_F(RunTest, KilledAtRandomPointsAndResumedEndsWithTheSameBits) {
+  ASSERT_EQ(run(train("whole")).code, 0);
+  std::random_device entropy;
+  const unsigned seed = entropy();
+  std::mt19937 random(seed);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  int kills = 0;
+  pid_t child = spawn(train("killed"), path("output.txt"));
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    std::this_thread::sleep_for(milliseconds(std::uniform_int_distribution<int>(80, 900)(random)));
+    kill(child, SIGKILL);
+    if (wait_for(child) == 128 + SIGKILL) ++kills;
+    if (!fs::exists(path("killed/checkpoints/last.ckpt"))) {  // killed before the run existed: begin again
+      fs::remove_all(path("killed"));
+      child = spawn(train("killed"), path("output.txt"));
+    } else {
+      child = spawn({"resume", path("killed"), "--quiet"}, path("output.txt"));
+    }
+  }
+  ASSERT_EQ(wait_for(child), 0) << read_file(path("output.txt"), 1 << 24);
+  EXPECT_GT(kills, 0);
+  expect_same_run(path("whole"), path("killed"));
+}
+
+TEST_F(RunTest, InterruptWritesACheckpointAndResumeGoesOn) {
+  ASSERT_EQ(run(train("whole")).code, 0);
+  const pid_t child = spawn(train("stopped"), path("output.txt"));
+  while (!fs::exists(path("stopped/checkpoints/last.ckpt"))) std::this_thread::sleep_for(milliseconds(5));
+  std::this_thread::sleep_for(milliseconds(150));
+  kill(child, SIGINT);
+  EXPECT_EQ(wait_for(child), 0) << read_file(path("output.txt"), 1 << 24);
+  const Outcome resumed = run({"resume", path("stopped"), "--quiet"});
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  expect_same_run(path("whole"), path("stopped"));
+}
+
+TEST_F(RunTest, SameBitsOnOneAndTwoThreads) {
+  ASSERT_EQ(run(train("two")).code, 0);
+  ASSERT_EQ(run(train("one", {"--set", "threads=1"})).code, 0);
+  expect_same_run(path("two"), path("one"));
+}
+
+TEST_F(RunTest, EveryMethodAndTransportTrains) {
+  for (const std::vector<std::string>& settings : {std::vector<std::string>{"method=smodice"}, {"method=bc"},
+                                                   {"transport=joint", "cost.distance=cosine"},
+                                                   {"transport=paired", "policy.schedule=epoch", "policy.sampling=uniform"},
+                                                   {"transport=joint", "divergence=chi2", "cost.distance=manhattan"},
+                                                   {"method=smodice", "divergence=chi2_exact"},
+                                                   {"cost.distance=none", "data.absorbing=pwdice"},
+                                                   {"data.distorted=true", "cost.distance=squared_euclidean", "dual.regulariser=1e-5"},
+                                                   {"contrastive.metric=learned_sphere", "cost.distance=learned_cosine"}}) {
+    std::vector<std::string> extra;
+    std::string label;
+    for (const auto& setting : settings) extra.insert(extra.end(), {"--set", setting}), label += setting + " ";
+    fs::remove_all(path("a"));
+    const Outcome outcome = run(train("a", extra));
+    EXPECT_EQ(outcome.code, 0) << label << outcome.output;
+    EXPECT_TRUE(fs::exists(path("a/policy.h5"))) << label;
+  }
+}
+
+TEST_F(RunTest, BadInputIsOneSentence) {
+  const auto expect = [&](const std::vector<std::string>& arguments, const std::string& sentence) {
+    const Outcome outcome = run(arguments);
+    EXPECT_NE(outcome.code, 0);
+    EXPECT_NE(outcome.output.find(sentence), std::string::npos) << outcome.output;
+    EXPECT_EQ(std::count(outcome.output.begin(), outcome.output.end(), '\n'), 1) << outcome.output;
+  };
+  expect({"train", path("none.toml")}, "none.toml: no such file");
+  expect({"train", "--set", "gama=0.9"}, "config: there is no key gama");
+  expect({"train", "--set", "gamma"}, "--set gamma: expected key=value");
+  expect({"train", "--out", path("a"), "--set", "data.source=files", "--set", "data.expert=/no/such.h5", "--set",
+          "data.agnostic=/no/such.h5"}, "/no/such.h5");
+  expect({"train", "--out", path("a"), "--set", "backend=cuda"}, "backend = \"cuda\"");
+  expect({"resume", path("nothing")}, "config.toml: no such file");
+  expect({"eval", path("none.h5")}, "none.h5");
+  EXPECT_FALSE(fs::exists(path("a")));
+  std::ofstream(path("garbage.h5")) << "not a policy";
+  expect({"eval", path("garbage.h5")}, "garbage.h5");
+  expect({"export", path("garbage.h5"), "--check"}, "garbage.h5");
+}
+
+TEST_F(RunTest, DivergenceStopsWithPhaseStepAndCheckpoint) {
+  const Outcome outcome = run(train("a", {"--set", "dual.lr=1e30"}));
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.output.find("dual phase, step"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("the last good checkpoint is "), std::string::npos) << outcome.output;
+  EXPECT_NO_THROW(Checkpoint::load(path("a/checkpoints/last.ckpt")));
+}
+
+}  // namespace
+}  // namespace pwdice
