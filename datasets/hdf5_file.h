@@ -69,8 +69,8 @@ class Hdf5Reader {
 };
 
 struct Hdf5Storage {
-  int64_t chunk_rows = 0;  // 0: contiguous, no filters
-  int gzip = 0;            // deflate level, 0 = none
+  std::vector<int64_t> chunk;  // shape of a chunk; empty: contiguous, no filters
+  int gzip = 0;                // deflate level, 0 = none
   bool shuffle = false;
 };
 
@@ -90,7 +90,8 @@ class Hdf5Writer {
   void write(std::string_view array, std::span<const T> values, std::span<const int64_t> shape,
              const Hdf5Storage& storage = {});
   // The enum {FALSE, TRUE} over one byte, as h5py stores numpy's bool.
-  void write_bool(std::string_view array, std::span<const uint8_t> values, const Hdf5Storage& storage = {});
+  void write_bool(std::string_view array, std::span<const uint8_t> values, std::span<const int64_t> shape,
+                  const Hdf5Storage& storage = {});
   void write_string(std::string_view array, std::string_view text);
 
   void attribute(std::string_view path, std::string_view attribute, std::string_view text);

@@ -11,9 +11,9 @@
 // cell a step, so it cannot pass through a wall.
 //
 // Task    from rest near the start cell, reach the goal cell and stay; reward 1 for each step within
-//         goal_radius of its centre, so a return is the time spent there. No terminals, 200 steps.
+//         goal_radius of its centre, so a return is the time spent there. No terminals, 250 steps.
 // Expert  a waypoint controller on the shortest path from start to goal, small noise on its actions.
-// Offline walks of the same controller between random cells, at most kMaxWalk cells apart, and random
+// Offline walks of the same controller between random cells, at most half the task's way apart, and random
 // actions.
 //         The task needs a longer way, so no offline trajectory does it: it has to be stitched together. At
 //         each junction the walks disagree, so imitating all of them does not do it either.

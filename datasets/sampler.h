@@ -27,14 +27,15 @@ class DataTables {
   int64_t state_dim() const { return states_.cols; }
   int64_t action_dim() const { return actions_.cols; }
 
-  Mat<const float> states() const { return states_; }         // (rows >= n, S): s of transition i in row i
-  Vec<const int32_t> next() const { return next_; }           // (n) row of s'
-  Mat<const float> actions() const { return actions_; }       // (n, A)
-  Vec<const float> discount() const { return discount_; }     // (n) gamma (1 - done)
-  Vec<const int32_t> initial() const { return initial_; }     // transitions of step 0
-  Vec<const int32_t> live() const { return live_; }           // transitions with done = 0
-  Mat<const float> expert_states() const { return expert_; }  // (m, S)
-  Vec<const float> expert_weight() const { return weight_; }  // (m) rho_E
+  Mat<const float> states() const { return states_; }      // (rows >= n, S): s of transition i in row i
+  Vec<const int32_t> next() const { return next_; }        // (n) row of s'
+  Mat<const float> actions() const { return actions_; }    // (n, A)
+  Vec<const float> discount() const { return discount_; }  // (n) gamma (1 - done)
+  Vec<const int32_t> initial() const { return initial_; }  // transitions of step 0
+  int64_t live_count() const { return live_count_; }
+  Vec<const int32_t> live() const { return live_; }  // transitions with done = 0; no table if all are
+  Mat<const float> expert_states() const { return expert_; }           // (m, S)
+  Vec<const float> expert_weight() const { return weight_; }           // (m) rho_E
   Vec<const double> expert_cumulative() const { return cumulative_; }  // (m)
 
   const StateMap& state_map() const { return state_map_; }        // host memory
@@ -52,6 +53,7 @@ class DataTables {
   StateMap state_map_;
   std::vector<uint8_t> source_;
   std::vector<std::shared_ptr<const void>> owned_;
+  int64_t live_count_ = 0;
   size_t bytes_ = 0;
 };
 

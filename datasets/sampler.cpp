@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#include "sampler.h"
+
+#include <utility>
+
+#include "../host/tensor.h"
+
+namespace pwdice {
+
+template <class T>
+Vec<const T> DataTables::keep(Context& ctx, std::vector<T>&& values) {
+  const int64_t n = static_cast<int64_t>(values.size());
+  bytes_ += values.size() * sizeof(T);
+  if (!ctx.on_gpu()) {
+    const auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+    owned_.push_back(owner);
+    return {owner->data(), n};
+  }
+  const auto owner = std::make_shared<const Array<T>>(ctx, n);
+  upload(ctx, owner->view(), values);
+  owned_.push_back(owner);
+  std::vector<T>().swap(values);
+  return owner->view();
+}
+
+DataTables::DataTables(Context& ctx, Mixture&& mixture, double gamma) {
+  Transitions data = std::move(mixture.offline);
+  Expert expert = std::move(mixture.expert);
+  PWDICE_CHECK(data.size() > 0 && expert.size() > 0, "data tables: {} transitions and {} expert states",
+               data.size(), expert.size());
+  PWDICE_CHECK(data.state_dim == expert.state_dim,
+               "data tables: states of {} dimensions, expert states of {}", data.state_dim, expert.state_dim);
+  PWDICE_CHECK(expert.weight.size() == static_cast<size_t>(expert.size()),
+               "data tables: {} weights for {} expert states", expert.weight.size(), expert.size());
+  std::vector<int32_t> initial, live;
+  std::vector<float> discount;
+  for (int64_t i = 0; i < data.size(); ++i) {
+    if (data.step[i] == 0) initial.push_back(static_cast<int32_t>(i));
+    if (data.done[i] == 0) live.push_back(static_cast<int32_t>(i));
+    discount.push_back(data.done[i] ? 0.f : static_cast<float>(gamma));
+  }
+  PWDICE_CHECK(!initial.empty(), "data tables: no initial state among {} transitions", data.size());
+  std::vector<double> cumulative;
+  double sum = 0;
+  for (const float w : expert.weight) cumulative.push_back(sum += static_cast<double>(w));
+
+  const int64_t rows = data.table_rows(), n = data.size(), m = expert.size(), s = data.state_dim;
+  states_ = {keep(ctx, std::move(data.states)).data, rows, s};
+  actions_ = {keep(ctx, std::move(data.actions)).data, n, data.action_dim};
+  expert_ = {keep(ctx, std::move(expert.states)).data, m, s};
+  next_ = keep(ctx, std::move(data.next));
+  initial_ = keep(ctx, std::move(initial));
+  // Without terminals every transition is live: no table needed.
+  if (static_cast<int64_t>(live.size()) < n) live_ = keep(ctx, std::move(live));
+  live_count_ = live_.data == nullptr ? n : live_.size;
+  discount_ = keep(ctx, std::move(discount));
+  weight_ = keep(ctx, std::move(expert.weight));
+  cumulative_ = keep(ctx, std::move(cumulative));
+  state_map_ = std::move(mixture.state_map);
+  source_ = std::move(data.source);
+  bytes_ += source_.size();
+}
+
+void draw_transitions(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index) {
+  sample_uniform(ctx, {draw.stream, draw.step, data.transitions(), index});
+}
+
+void draw_shuffled(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index) {
+  sample_shuffled(ctx, {draw.stream, draw.step, data.transitions(), index});
+}
+
+void draw_live(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index) {
+  PWDICE_CHECK(data.live_count() > 0, "draw_live: every transition is terminal");
+  sample_uniform(ctx, {draw.stream, draw.step, data.live_count(), index});
+  if (data.live().data != nullptr) gather_indices(ctx, {data.live(), index, index});
+}
+
+void draw_initial(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index) {
+  sample_uniform(ctx, {draw.stream, draw.step, data.initial().size, index});
+  gather_indices(ctx, {data.initial(), index, index});
+}
+
+void draw_weighted(Context& ctx, const Draw& draw, Vec<const double> cumulative, Vec<int32_t> index) {
+  sample_weighted(ctx, {draw.stream, draw.step, cumulative, index});
+}
+
+void draw_expert(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index) {
+  sample_weighted(ctx, {draw.stream, draw.step, data.expert_cumulative(), index});
+}
+
+void draw_expert_uniform(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index) {
+  sample_uniform(ctx, {draw.stream, draw.step, data.expert_states().rows, index});
+}
+
+void next_rows(Context& ctx, const DataTables& data, Vec<const int32_t> index, Vec<int32_t> row) {
+  gather_indices(ctx, {data.next(), index, row});
+}
+
+}  // namespace pwdice
