@@ -36,6 +36,9 @@ void run_exp(const float* x, float* y, size_t n) {
 void run_exp_nonpositive(const float* x, float* y, size_t n) {
   map(x, y, n, [](auto d, auto v) HWY_ATTR { return exp_nonpositive(d, v); });
 }
+void run_exp2_nonpositive(const float* x, float* y, size_t n) {
+  map(x, y, n, [](auto d, auto v) HWY_ATTR { return exp2_nonpositive(d, v); });
+}
 void run_log(const float* x, float* y, size_t n) {
   map(x, y, n, [](auto d, auto v) HWY_ATTR { return log(d, v); });
 }
@@ -58,6 +61,7 @@ HWY_AFTER_NAMESPACE();
 namespace pwdice::cpu {
 HWY_EXPORT(run_exp);
 HWY_EXPORT(run_exp_nonpositive);
+HWY_EXPORT(run_exp2_nonpositive);
 HWY_EXPORT(run_log);
 HWY_EXPORT(run_tanh);
 HWY_EXPORT(run_sigmoid);
@@ -167,6 +171,18 @@ TEST(VectorMath, ExpNonpositive) {
       const float y = apply(run, {-v})[0];
       ASSERT_NEAR(y, std::exp(-static_cast<double>(v)), 1.2e-38) << v;
     }
+  });
+}
+
+TEST(VectorMath, Exp2Nonpositive) {
+  for_each_target([] {
+    const Map run = &HWY_DYNAMIC_DISPATCH(run_exp2_nonpositive);
+    std::vector<float> x = sweep(1e-30f, 125.9f, 499);
+    for (float& v : x) v = -v;
+    expect_within("exp2_nonpositive", run, std::exp2, x, 1.2);
+    expect_values("exp2_nonpositive", run,
+                  {0.f, -0.f, -1.f, -126.f, -kInf, -127.f, -3e38f, 24.f, kNaN, kPayloadNaN},
+                  {1.f, 1.f, 0.5f, 0x1p-126f, 0.f, 0.f, 0.f, 0x1p24f, kNaN, kNaN});
   });
 }
 
