@@ -172,7 +172,7 @@ void validate(const Config& c) {
   one_of("data.rule", c.data.rule, {"exact", "reference"});
   one_of("data.absorbing", c.data.absorbing, {"none", "pwdice", "smodice"});
   one_of("data.rho", c.data.rho, {"uniform", "exp", "exp-tail", "exp-code", "uniform-goal", "exp-goal"});
-  one_of("data.environment", c.data.environment, {"", "maze", "hopper", "halfcheetah", "walker2d", "ant", "ant27"});
+  one_of("data.environment", c.data.environment, {"", "maze", "hopper", "halfcheetah", "walker2d", "ant", "ant111"});
   one_of("divergence", c.divergence, {"kl", "chi2", "chi2_exact"});
   one_of("transport", c.transport, {"semidual", "joint", "paired"});
   one_of("cost.distance", c.cost.distance, {"learned", "learned_cosine", "squared_euclidean", "euclidean", "manhattan",

@@ -20,7 +20,8 @@ struct Config {
   struct Data {
     std::string source = "maze";         // maze (embedded), files
     std::string expert, agnostic;        // source = files: D4RL or Minari files; expert is used without actions
-    std::string environment = "";        // for evaluation: maze, hopper, halfcheetah, walker2d, ant; empty = none
+    std::string environment = "";        // for evaluation: maze, hopper, halfcheetah, walker2d, ant (27
+                                         // dimensions), ant111; empty = none
     int64_t expert_trajectory = -1;      // which trajectory is E; -1 = the first of full length
     int64_t expert_in_agnostic = -1;     // how many further expert trajectories join I, with their actions; -1 = all
     std::string rule = "exact";          // exact (s' as recorded), reference (the released code's rule)

@@ -4,6 +4,7 @@
 
 #include "../../datasets/episode_file.h"
 #include "../../datasets/maze.h"
+#include "../../datasets/mujoco_env.h"
 #include "../../kernels/error.h"
 
 namespace pwdice {
@@ -54,7 +55,8 @@ EnvironmentFactory make_environment(const Config& config) {
 
 EnvironmentFactory environment_by_name(const std::string& name) {
   if (name == "maze") return [] { return make_maze(); };
-  fail(ErrorCode::Unsupported, "environment {}: this build simulates maze alone", name);
+  if (is_mujoco_task(name)) return [name] { return make_mujoco(name); };
+  fail(ErrorCode::InvalidArgument, "environment {}: there are maze, hopper, halfcheetah, walker2d, ant and ant111", name);
 }
 
 }  // namespace pwdice
