@@ -51,13 +51,15 @@ struct RowsInPlace {
     tile_rows<Along::Rows>(rows.end - rows.begin, depth, a.row(rows.begin) + k, a.stride, b, part, add);
   }
 };
-struct Strips {  // pack_strip's; at most Tile::kDepth deep, so k is always 0. Rows past m are zeros
+struct Strips {  // pack_strips'; rows past m are computed but not delivered
   const float* data;
   int64_t depth;
 
-  HWY_INLINE void multiply(Range rows, int64_t, int64_t, const float* b, float* part, bool add) const {
+  HWY_INLINE void multiply(Range rows, int64_t k, int64_t count, const float* b, float* part,
+                           bool add) const {
     for (int64_t row = rows.begin; row < rows.end; row += Tile::kRows, part += Tile::kRows * Tile::kCols) {
-      tile_product<Tile::kRows, Along::Columns>(depth, data + row * depth, Tile::kRows, b, part, add);
+      const float* strip = data + row * depth + k * Tile::kRows;
+      tile_product<Tile::kRows, Along::Columns>(count, strip, Tile::kRows, b, part, add);
     }
   }
 };
@@ -126,7 +128,7 @@ inline Panels pack_panels(ThreadPool& pool, Mat<const float> w, Operand as, floa
     for (int64_t p = range.begin; p < range.end; ++p) {
       const int64_t col = p * Tile::kCols, count = std::min(Tile::kCols, cols - col);
       float* panel = to + col * depth;
-      plain ? pack_panel(w.data + col, w.stride, depth, count, panel)
+      plain ? pack_panels(w.data + col, w.stride, depth, count, panel)
             : pack_panel_transposed(w.row(col), w.stride, depth, count, panel);
     }
   });

@@ -111,7 +111,7 @@ HWY_INLINE void narrow_panel(const NarrowTerm* terms, int64_t count, int64_t pan
     const auto& [narrow, wide, sum_wide] = terms[t];
     for (int64_t k = 0; k < wide.rows; k += Tile::kDepth) {
       const int64_t depth = std::min(Tile::kDepth, wide.rows - k);
-      pack_panel(wide.row(k) + col, wide.stride, depth, cols, packed);
+      pack_panels(wide.row(k) + col, wide.stride, depth, cols, packed);
       tile_rows<Along::Columns>(m, depth, narrow.row(k), narrow.stride, packed, part, true);
       if (sum_wide) add_column_sums(packed, Tile::kCols, depth, Tile::kCols, total);
     }
@@ -142,28 +142,22 @@ struct ColumnsScratch {
   double* total;
 };
 
-// Rows [k, k + depth) of a term: eight strips of A or four panels of B to a chunk.
+// Rows [k, k + depth) of a term: eight strips of A or four panels of B to a chunk, row by row, so that a
+// chunk reads whole cache lines that lie beside one another.
 inline void pack_columns(ThreadPool& pool, const ColumnsTerm& term, int64_t k, int64_t depth,
                          const ColumnsScratch& to) {
-  constexpr int64_t kStripStep = 8, kPanelStep = 4;
-  const int64_t strips = strip_count(term.a.cols), panels = panel_count(term.b.cols);
-  const int64_t strip_chunks = chunk_count(strips, kStripStep);
-  pool.parallel_for(strip_chunks + chunk_count(panels, kPanelStep), [&](int64_t chunk, int) HWY_ATTR {
+  constexpr int64_t kStripCols = 8 * Tile::kRows, kPanelCols = 4 * Tile::kCols;
+  const int64_t strip_chunks = chunk_count(term.a.cols, kStripCols);
+  const int64_t panel_chunks = chunk_count(term.b.cols, kPanelCols);
+  pool.parallel_for(strip_chunks + panel_chunks, [&](int64_t chunk, int) HWY_ATTR {
     if (chunk < strip_chunks) {
-      const Range range = chunk_range(strips, kStripStep, chunk);
-      for (int64_t s = range.begin; s < range.end; ++s) {
-        const int64_t col = s * Tile::kRows;
-        pack_strip(term.a.row(k) + col, term.a.stride, depth, term.a.cols - col, to.strips + col * depth);
-      }
-      const int64_t begin = range.begin * Tile::kRows, end = std::min(range.end * Tile::kRows, term.a.cols);
+      const auto [begin, end] = chunk_range(term.a.cols, kStripCols, chunk);
+      pack_strips(term.a.row(k) + begin, term.a.stride, depth, end - begin, to.strips + begin * depth);
       if (term.sum_a)
         add_column_sums(term.a.row(k) + begin, term.a.stride, depth, end - begin, to.total + begin);
     } else {
-      const Range range = chunk_range(panels, kPanelStep, chunk - strip_chunks);
-      for (int64_t p = range.begin; p < range.end; ++p) {
-        const int64_t col = p * Tile::kCols, cols = std::min(Tile::kCols, term.b.cols - col);
-        pack_panel(term.b.row(k) + col, term.b.stride, depth, cols, to.panels + col * depth);
-      }
+      const auto [begin, end] = chunk_range(term.b.cols, kPanelCols, chunk - strip_chunks);
+      pack_panels(term.b.row(k) + begin, term.b.stride, depth, end - begin, to.panels + begin * depth);
     }
   });
 }
@@ -173,8 +167,8 @@ inline void wide_product(ThreadPool& pool, ColumnsTerms terms, Mat<float> c, Vec
   std::fill_n(scratch.total, c.rows, 0.0);
   bool add = false;
   for (const ColumnsTerm& term : terms) {
-    for (int64_t k = 0; k < term.a.rows; k += Tile::kDepth, add = true) {
-      const int64_t depth = std::min(Tile::kDepth, term.a.rows - k);
+    for (int64_t k = 0; k < term.a.rows; k += kGemmPackedRows, add = true) {
+      const int64_t depth = std::min(kGemmPackedRows, term.a.rows - k);
       pack_columns(pool, term, k, depth, scratch);
       multiply_all(pool, c.rows, Strips{scratch.strips, depth}, Panels{scratch.panels, depth, c.cols},
                    StoreInto{c, add});
@@ -195,8 +189,8 @@ inline void columns_product(Context& ctx, ColumnsTerms terms, Mat<float> c, Vec<
   if (c.rows > kNarrow && c.cols > kNarrow) {
     const ScratchScope scope(ctx.scratch());
     const int64_t strips = strip_count(c.rows) * Tile::kRows, panels = panel_count(c.cols) * Tile::kCols;
-    float* packed_a = ctx.scratch().take<float>(Tile::kDepth * strips, op);
-    float* packed_b = ctx.scratch().take<float>(Tile::kDepth * panels, op);
+    float* packed_a = ctx.scratch().take<float>(kGemmPackedRows * strips, op);
+    float* packed_b = ctx.scratch().take<float>(kGemmPackedRows * panels, op);
     return wide_product(pool, terms, c, sums, {packed_a, packed_b, ctx.scratch().take<double>(c.rows, op)});
   }
   NarrowTerm narrow[2];

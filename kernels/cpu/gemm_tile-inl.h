@@ -131,19 +131,19 @@ HWY_INLINE void tile_rows(int64_t rows, int64_t depth, const float* a, int64_t a
 
 // -- packing ---------------------------------------------------------------------------------------------
 
-// Panel [k][kCols] of `cols` <= kCols columns, read along the rows of b.
-HWY_INLINE void pack_panel(const float* b, int64_t stride, int64_t depth, int64_t cols, float* to) {
+// Panels [k][kCols] of `cols` columns of b, one after another, the last one padded with zeros.
+HWY_INLINE void pack_panels(const float* b, int64_t stride, int64_t depth, int64_t cols, float* to) {
   const FloatTag d;
-  if (cols == Tile::kCols) {
-    for (int64_t k = 0; k < depth; ++k, b += stride, to += Tile::kCols) {
-      for (int v = 0; v < Tile::kVectors; ++v) hn::Store(hn::LoadU(d, b + v * kLanes), d, to + v * kLanes);
-    }
-    return;
-  }
+  const int64_t whole = cols / Tile::kCols * Tile::kCols, rest = cols - whole;
   for (int64_t k = 0; k < depth; ++k, b += stride, to += Tile::kCols) {
-    for (int v = 0; v < Tile::kVectors; ++v) {
-      const int64_t left = cols - v * kLanes;
-      hn::Store(left > 0 ? load_part(b + v * kLanes, left) : hn::Zero(d), d, to + v * kLanes);
+    for (int64_t c = 0; c < whole; c += Tile::kCols) {
+      float* panel = to + c * depth;
+      for (int64_t v = 0; v < Tile::kCols; v += kLanes) hn::Store(hn::LoadU(d, b + c + v), d, panel + v);
+    }
+    if (rest == 0) continue;
+    float* panel = to + whole * depth;
+    for (int64_t v = 0; v < Tile::kCols; v += kLanes) {
+      hn::Store(v < rest ? load_part(b + whole + v, rest - v) : hn::Zero(d), d, panel + v);
     }
   }
 }
@@ -185,15 +185,18 @@ HWY_INLINE void pack_panel_transposed(const float* w, int64_t stride, int64_t de
   }
 }
 
-// Strip [k][kRows] of columns of a: the left operand of a product that sums over rows. Of the `cols` columns
-// from a on, those that a whole vector covers are copied and what is too much is overwritten by the next k;
-// the tile makes nothing of columns past the matrix, because their rows of the result are not delivered.
-HWY_INLINE void pack_strip(const float* a, int64_t stride, int64_t depth, int64_t cols, float* to) {
+// Strips [k][kRows] of `cols` columns of a, one after another: the left operand of a product that sums over
+// rows. Whole vectors are written where the next k overwrites what is too much. Columns past the last one are
+// rows of the result that are never delivered, so zeros and leftovers are equally good there.
+HWY_INLINE void pack_strips(const float* a, int64_t stride, int64_t depth, int64_t cols, float* to) {
   const FloatTag d;
   for (int64_t k = 0; k < depth; ++k, a += stride, to += Tile::kRows) {
-    for (int64_t c = 0; c < Tile::kRows; c += kLanes) {
-      const Floats v = c < cols ? load_part(a + c, cols - c) : hn::Zero(d);
-      k + 1 < depth ? hn::StoreU(v, d, to + c) : store_part(v, to + c, Tile::kRows - c);
+    for (int64_t c = 0; c < cols; c += Tile::kRows) {
+      float* strip = to + c * depth;
+      for (int64_t v = 0; v < Tile::kRows; v += kLanes) {
+        const Floats values = c + v < cols ? load_part(a + c + v, cols - c - v) : hn::Zero(d);
+        k + 1 < depth ? hn::StoreU(values, d, strip + v) : store_part(values, strip + v, Tile::kRows - v);
+      }
     }
   }
 }
