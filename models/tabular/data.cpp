@@ -22,8 +22,8 @@ void check_data(std::span<const Transition> data, int n_states, int n_actions, c
   for (const Transition& t : data)
     PWDICE_CHECK(t.state >= 0 && t.state < n_states && t.next >= 0 && t.next < n_states && t.action >= 0 &&
                      t.action < n_actions,
-                 "{}: transition ({}, {}, {}) is outside {} states and {} actions", what, t.state, t.action, t.next,
-                 n_states, n_actions);
+                 "{}: transition ({}, {}, {}) is outside {} states and {} actions", what, t.state, t.action,
+                 t.next, n_states, n_actions);
 }
 
 // Index of the successor in a row, drawn with one uniform.
@@ -140,8 +140,8 @@ void check_problem(const Problem& problem) {
   for (const double c : problem.cost.table) PWDICE_CHECK(std::isfinite(c), "problem: a cost is {}", c);
 }
 
-Problem estimate_problem(std::span<const Transition> agnostic, std::span<const Transition> expert, int n_actions,
-                         std::span<const double> p0, const EstimateOptions& options) {
+Problem estimate_problem(std::span<const Transition> agnostic, std::span<const Transition> expert,
+                         int n_actions, std::span<const double> p0, const EstimateOptions& options) {
   const int n_states = static_cast<int>(p0.size());
   Problem problem;
   problem.model = estimate_transitions(agnostic, n_states, n_actions);
@@ -155,13 +155,15 @@ Problem estimate_problem(std::span<const Transition> agnostic, std::span<const T
   return problem;
 }
 
-Instance draw_instance(const RandomMdpOptions& options, int expert_size, int agnostic_size, LegacyRandom& random) {
+Instance draw_instance(const RandomMdpOptions& options, int expert_size, int agnostic_size,
+                       LegacyRandom& random) {
   auto [mdp, experts] = make_random_mdp(options, random);
   Instance instance{std::move(mdp), std::move(experts), {}, {}, {}};
   const Policy uniform(instance.experts.softmax.size(), 1.0 / options.n_actions);
   instance.softmax_expert = sample_trajectory(instance.mdp, instance.experts.softmax, expert_size, random);
   instance.agnostic = sample_trajectory(instance.mdp, uniform, agnostic_size, random);
-  instance.deterministic_expert = sample_trajectory(instance.mdp, instance.experts.deterministic, expert_size, random);
+  instance.deterministic_expert =
+      sample_trajectory(instance.mdp, instance.experts.deterministic, expert_size, random);
   return instance;
 }
 

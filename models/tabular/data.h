@@ -31,18 +31,20 @@ std::vector<double> estimate_expert_pairs(std::span<const Transition> data, int 
 struct Cost {
   std::vector<double> table;  // (n, n), or empty for the indicator
   size_t n = 0;
-  double operator()(size_t i, size_t j) const { return table.empty() ? (i != j ? 1.0 : 0.0) : table[i * n + j]; }
+  double operator()(size_t i, size_t j) const {
+    return table.empty() ? (i != j ? 1.0 : 0.0) : table[i * n + j];
+  }
 };
 
 // What every solver takes: estimates only, nothing of the true MDP.
 struct Problem {
-  TransitionModel model;             // T_hat
-  std::vector<double> p0;            // (n)
+  TransitionModel model;   // T_hat
+  std::vector<double> p0;  // (n)
   double gamma = 0.95;
-  std::vector<double> agnostic_sa;   // d^I(s,a): occupancy of the behaviour policy in T_hat
-  std::vector<double> agnostic_s;    // d^I(s)
-  std::vector<double> expert_s;      // d^E(s)
-  std::vector<double> expert_ss;     // d^E(s,s'), (n, n); only LobsDICE reads it, may be empty otherwise
+  std::vector<double> agnostic_sa;  // d^I(s,a): occupancy of the behaviour policy in T_hat
+  std::vector<double> agnostic_s;   // d^I(s)
+  std::vector<double> expert_s;     // d^E(s)
+  std::vector<double> expert_ss;    // d^E(s,s'), (n, n); only LobsDICE reads it, may be empty otherwise
   Cost cost;
 
   size_t n_states() const { return p0.size(); }
@@ -57,8 +59,8 @@ struct EstimateOptions {
   double gamma = 0.95;
   bool expert_pairs = true;  // n^2 numbers that only LobsDICE needs
 };
-Problem estimate_problem(std::span<const Transition> agnostic, std::span<const Transition> expert, int n_actions,
-                         std::span<const double> p0, const EstimateOptions& options);
+Problem estimate_problem(std::span<const Transition> agnostic, std::span<const Transition> expert,
+                         int n_actions, std::span<const double> p0, const EstimateOptions& options);
 
 // One MDP with its three trajectories.
 struct Instance {
@@ -71,7 +73,8 @@ struct Instance {
 };
 
 // Order of the draws: MDP, softmax expert, agnostic (uniform policy), deterministic expert.
-Instance draw_instance(const RandomMdpOptions& options, int expert_size, int agnostic_size, LegacyRandom& random);
+Instance draw_instance(const RandomMdpOptions& options, int expert_size, int agnostic_size,
+                       LegacyRandom& random);
 
 struct CellKey {
   int expert_size = 0, agnostic_size = 0;

@@ -78,7 +78,8 @@ void SparseRows::accumulate(std::span<const double> weights, std::span<double> o
   for (double& value : out) value += everywhere;
 }
 
-Flow make_flow(const Problem& problem, std::span<const double> reference_sa, std::span<const uint8_t> state_allowed) {
+Flow make_flow(const Problem& problem, std::span<const double> reference_sa,
+               std::span<const uint8_t> state_allowed) {
   const TransitionModel& model = problem.model;
   PWDICE_CHECK(reference_sa.size() == at(model.n_rows()), "flow: {} reference masses, expected {}",
                reference_sa.size(), model.n_rows());

@@ -39,20 +39,22 @@ class SparseRows {
 };
 
 // The pairs (s,a) that can carry mass: positive reference, no successor that is forbidden, reachable from p0.
-// Dropping the rest keeps every multiplier finite (a mass that must be zero sends its multiplier to infinity).
+// Dropping the rest keeps every multiplier finite (a mass that must be zero sends its multiplier to
+// infinity).
 struct Flow {
-  std::vector<int> states;              // kept states, in order
-  std::vector<int> index;               // state -> position in `states`, or -1
-  std::vector<int> model_row;           // per kept pair: s * n_actions + a
-  std::vector<int> state_of;            // per kept pair: position of s
-  std::vector<size_t> first_pair;       // (states + 1): pairs of a state are contiguous
-  std::vector<double> log_reference;    // per kept pair: log W(s,a)
-  SparseRows rows;                      // b_(s,a) = e_s - gamma T(.|s,a)
-  std::vector<double> start;            // (1-gamma) p0 on the kept states
+  std::vector<int> states;            // kept states, in order
+  std::vector<int> index;             // state -> position in `states`, or -1
+  std::vector<int> model_row;         // per kept pair: s * n_actions + a
+  std::vector<int> state_of;          // per kept pair: position of s
+  std::vector<size_t> first_pair;     // (states + 1): pairs of a state are contiguous
+  std::vector<double> log_reference;  // per kept pair: log W(s,a)
+  SparseRows rows;                    // b_(s,a) = e_s - gamma T(.|s,a)
+  std::vector<double> start;          // (1-gamma) p0 on the kept states
 };
 
 // reference_sa: W. state_allowed: empty, or 0 where d(s) must be zero. Throws if no flow from p0 is left.
-Flow make_flow(const Problem& problem, std::span<const double> reference_sa, std::span<const uint8_t> state_allowed);
+Flow make_flow(const Problem& problem, std::span<const double> reference_sa,
+               std::span<const uint8_t> state_allowed);
 
 // Masses per kept pair, spread over all (s,a) with zero elsewhere.
 std::vector<double> expand(const Flow& flow, std::span<const double> masses, size_t n_pairs);

@@ -37,7 +37,8 @@ std::vector<int> LegacyRandom::choose_distinct(int population, int count) {
   PWDICE_CHECK(count >= 0 && count <= population, "choose_distinct: {} out of {}", count, population);
   std::vector<int> order(static_cast<size_t>(population));
   std::iota(order.begin(), order.end(), 0);
-  for (uint32_t i = static_cast<uint32_t>(population) - 1; i > 0; --i) std::swap(order[i], order[interval(i)]);
+  for (uint32_t i = static_cast<uint32_t>(population) - 1; i > 0; --i)
+    std::swap(order[i], order[interval(i)]);
   order.resize(static_cast<size_t>(count));
   return order;
 }

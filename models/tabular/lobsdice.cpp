@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 //
-// The minimum over a shift of V of the printed dual equals (1-gamma) p0.V + (1+alpha) log sum d^I_ss exp(..), so the
-// same log-partition form as SMODICE is solved, over x = -V with rows e_s - gamma e_s'.
+// The minimum over a shift of V of the printed dual equals (1-gamma) p0.V + (1+alpha) log sum d^I_ss exp(..),
+// so the same log-partition form as SMODICE is solved, over x = -V with rows e_s - gamma e_s'.
 #include "lobsdice.h"
 
 #include <cmath>
@@ -49,8 +49,9 @@ Solution read_out(const Problem& problem, std::vector<double> d_sa) {
 }
 
 void check_options(const LobsdiceOptions& options) {
-  PWDICE_CHECK(options.alpha >= 0 && options.delta > 0, "LobsDICE: alpha is {} and delta {}, expected alpha >= 0, delta > 0",
-               options.alpha, options.delta);
+  PWDICE_CHECK(options.alpha >= 0 && options.delta > 0,
+               "LobsDICE: alpha is {} and delta {}, expected alpha >= 0, delta > 0", options.alpha,
+               options.delta);
 }
 
 }  // namespace
@@ -69,6 +70,8 @@ Solution solve_lobsdice(const Problem& problem, const LobsdiceOptions& options) 
   for (size_t k = 0; k < n * n; ++k) {
     if (d_ss[k] <= 0) continue;
     const int s = flow.index[k / n], next = flow.index[k % n];
+    PWDICE_CHECK(s >= 0 && next >= 0, "LobsDICE: the pair ({}, {}) has mass {} but a state of none", k / n,
+                 k % n, d_ss[k]);
     const SparseRows::Entry entries[] = {{s, s == next ? 1 - problem.gamma : 1.0}, {next, -problem.gamma}};
     rows.append(std::span(entries, s == next ? 1 : 2), 0.0);
     dual.log_weight.push_back(std::log(d_ss[k]));

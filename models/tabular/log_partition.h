@@ -20,12 +20,13 @@ class LogPartition final : public ConvexFunction {
 
   Eigen::Index size() const override { return rows->n_columns(); }
   double value(const Eigen::VectorXd& x) override;
+  double change(const Eigen::VectorXd& step, double slope) override;
   double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) override;
   std::vector<double> masses(const Eigen::VectorXd& x) const;  // q_k, summing to one
 
  private:
   double exponents(const Eigen::VectorXd& x, std::vector<double>& out) const;  // returns linear . x
-  std::vector<double> scratch_;
+  std::vector<double> scratch_, q_;  // q_: masses at the last derivatives()
 };
 
 }  // namespace pwdice::tabular

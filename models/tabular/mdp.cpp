@@ -35,8 +35,10 @@ TransitionModel draw_transitions(const RandomMdpOptions& options, LegacyRandom& 
 const char* name(ExpertKind kind) { return kind == ExpertKind::Deterministic ? "deterministic" : "softmax"; }
 
 OptimalValues value_iteration(const TransitionModel& transitions, double gamma, int goal) {
-  const size_t n = static_cast<size_t>(transitions.n_states()), m = static_cast<size_t>(transitions.n_actions());
-  PWDICE_CHECK(goal >= 0 && goal < transitions.n_states(), "value iteration: goal {} is not one of the {} states", goal, n);
+  const size_t n = static_cast<size_t>(transitions.n_states()),
+               m = static_cast<size_t>(transitions.n_actions());
+  PWDICE_CHECK(goal >= 0 && goal < transitions.n_states(),
+               "value iteration: goal {} is not one of the {} states", goal, n);
   PWDICE_CHECK(gamma >= 0 && gamma < 1, "value iteration: gamma is {}, expected 0 <= gamma < 1", gamma);
   OptimalValues current{std::vector<double>(n), std::vector<double>(n * m)}, next = current;
   for (double change = 1; change >= kValueTolerance;) {
@@ -74,7 +76,8 @@ RandomMdp make_random_mdp(const RandomMdpOptions& options, LegacyRandom& random)
   PWDICE_CHECK(options.n_states >= 2, "random MDP: {} states, expected at least 2", options.n_states);
   PWDICE_CHECK(options.n_successors >= 1 && options.n_successors <= options.n_states,
                "random MDP: {} successors for {} states", options.n_successors, options.n_states);
-  PWDICE_CHECK(options.eta >= 0 && options.eta <= 1, "random MDP: eta is {}, expected 0 <= eta <= 1", options.eta);
+  PWDICE_CHECK(options.eta >= 0 && options.eta <= 1, "random MDP: eta is {}, expected 0 <= eta <= 1",
+               options.eta);
   RandomMdp result;
   Mdp& mdp = result.mdp;
   mdp.transitions = draw_transitions(options, random);

@@ -35,7 +35,9 @@ struct RandomMdpOptions {
 struct Experts {
   Policy deterministic;  // argmax of the optimal Q
   Policy softmax;        // softmax of the optimal Q at temperature 1
-  const Policy& of(ExpertKind kind) const { return kind == ExpertKind::Deterministic ? deterministic : softmax; }
+  const Policy& of(ExpertKind kind) const {
+    return kind == ExpertKind::Deterministic ? deterministic : softmax;
+  }
 };
 
 struct RandomMdp {
@@ -43,7 +45,8 @@ struct RandomMdp {
   Experts experts;
 };
 
-// Draws the transitions, then picks as goal the state other than 0 with the smallest optimal value at the start 0.
+// Draws the transitions, then picks as goal the state other than 0 with the smallest optimal value at the
+// start 0.
 RandomMdp make_random_mdp(const RandomMdpOptions& options, LegacyRandom& random);
 
 struct OptimalValues {

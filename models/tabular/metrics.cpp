@@ -9,10 +9,11 @@
 
 namespace pwdice::tabular {
 
-Policy policy_from_occupancy(std::span<const double> d_sa, int n_actions, Negatives negatives, double zero_mass) {
+Policy policy_from_occupancy(std::span<const double> d_sa, int n_actions, Negatives negatives,
+                             double zero_mass) {
   const size_t m = static_cast<size_t>(n_actions);
-  PWDICE_CHECK(n_actions > 0 && d_sa.size() % m == 0, "policy: {} masses do not divide into {} actions", d_sa.size(),
-               n_actions);
+  PWDICE_CHECK(n_actions > 0 && d_sa.size() % m == 0, "policy: {} masses do not divide into {} actions",
+               d_sa.size(), n_actions);
   Policy policy(d_sa.size());
   for (size_t first = 0; first < d_sa.size(); first += m) {
     double sum = 0;
@@ -20,7 +21,8 @@ Policy policy_from_occupancy(std::span<const double> d_sa, int n_actions, Negati
       const double d = d_sa[first + a];
       sum += policy[first + a] = negatives == Negatives::Clip ? std::max(d, 0.0) : d;
     }
-    for (size_t a = 0; a < m; ++a) policy[first + a] = sum < zero_mass ? 1.0 / n_actions : policy[first + a] / sum;
+    for (size_t a = 0; a < m; ++a)
+      policy[first + a] = sum < zero_mass ? 1.0 / n_actions : policy[first + a] / sum;
   }
   return policy;
 }

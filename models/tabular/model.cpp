@@ -2,8 +2,8 @@
 // Copyright (c) 2026 The pwdice authors
 //
 // Exact occupancy of a policy:  (I - gamma P^T) d = (1-gamma) p0,  P(s,s') = sum_a pi(a|s) T(s'|s,a).
-// Small models use a dense LU factorisation. Large ones iterate d <- (1-gamma) p0 + gamma P^T d: the error after a
-// change of c is at most c gamma/(1-gamma), and a sweep costs one pass over the sparse rows.
+// Small models use a dense LU factorisation. Large ones iterate d <- (1-gamma) p0 + gamma P^T d: the error
+// after a change of c is at most c gamma/(1-gamma), and a sweep costs one pass over the sparse rows.
 #include "model.h"
 
 #include <Eigen/Dense>
@@ -17,7 +17,7 @@ namespace pwdice::tabular {
 namespace {
 
 constexpr double kRowSumTolerance = 1e-9;
-constexpr int kDenseLimit = 256;      // states up to which the O(n^3) factorisation is the faster way
+constexpr int kDenseLimit = 256;  // states up to which the O(n^3) factorisation is the faster way
 constexpr double kSweepChange = 1e-17;
 
 size_t at(int index) { return static_cast<size_t>(index); }
@@ -69,14 +69,16 @@ std::vector<double> solve_by_sweeps(const TransitionModel& model, std::span<cons
 }  // namespace
 
 TransitionModel::TransitionModel(int n_states, int n_actions) : n_states_(n_states), n_actions_(n_actions) {
-  PWDICE_CHECK(n_states > 0 && n_actions > 0, "transition model: {} states and {} actions, expected at least 1 of each",
-               n_states, n_actions);
+  PWDICE_CHECK(n_states > 0 && n_actions > 0,
+               "transition model: {} states and {} actions, expected at least 1 of each", n_states,
+               n_actions);
 }
 
 TransitionModel TransitionModel::from_dense(int n_states, int n_actions, std::span<const double> dense) {
   TransitionModel model(n_states, n_actions);
   PWDICE_CHECK(dense.size() == at(n_states) * at(model.n_rows()),
-               "transition model: {} probabilities, expected {} x {} x {}", dense.size(), n_states, n_actions, n_states);
+               "transition model: {} probabilities, expected {} x {} x {}", dense.size(), n_states, n_actions,
+               n_states);
   for (int row = 0; row < model.n_rows(); ++row) {
     std::vector<Entry> entries;
     for (int s = 0; s < n_states; ++s) {
@@ -95,18 +97,19 @@ void TransitionModel::append_row(std::vector<Entry> entries) {
   double sum = 0;
   for (size_t k = 0; k < entries.size(); ++k) {
     PWDICE_CHECK(entries[k].next >= 0 && entries[k].next < n_states_,
-                 "transition model: successor {} of state {}, action {} is not one of the {} states", entries[k].next,
-                 row / n_actions_, row % n_actions_, n_states_);
+                 "transition model: successor {} of state {}, action {} is not one of the {} states",
+                 entries[k].next, row / n_actions_, row % n_actions_, n_states_);
     PWDICE_CHECK(k == 0 || entries[k].next != entries[k - 1].next,
                  "transition model: successor {} of state {}, action {} is listed twice", entries[k].next,
                  row / n_actions_, row % n_actions_);
-    PWDICE_CHECK(entries[k].probability >= 0, "transition model: probability {} at state {}, action {} is negative",
+    PWDICE_CHECK(entries[k].probability >= 0,
+                 "transition model: probability {} at state {}, action {} is negative",
                  entries[k].probability, row / n_actions_, row % n_actions_);
     sum += entries[k].probability;
   }
   PWDICE_CHECK(std::abs(sum - 1) <= kRowSumTolerance,
-               "transition model: the probabilities of state {}, action {} sum to {}, expected 1", row / n_actions_,
-               row % n_actions_, sum);
+               "transition model: the probabilities of state {}, action {} sum to {}, expected 1",
+               row / n_actions_, row % n_actions_, sum);
   entries_.insert(entries_.end(), entries.begin(), entries.end());
   begin_.push_back(static_cast<int64_t>(entries_.size()));
   uniform_.push_back(0);
@@ -151,7 +154,8 @@ double mean_of(std::span<const double> values) {
 }
 
 void check_start(std::span<const double> p0, int n_states, double gamma) {
-  PWDICE_CHECK(p0.size() == at(n_states), "start distribution: {} entries for {} states", p0.size(), n_states);
+  PWDICE_CHECK(p0.size() == at(n_states), "start distribution: {} entries for {} states", p0.size(),
+               n_states);
   double sum = 0;
   for (const double p : p0) {
     PWDICE_CHECK(p >= 0, "start distribution: probability {} is negative", p);
@@ -165,14 +169,14 @@ std::vector<double> occupancy(const TransitionModel& model, std::span<const doub
                               const Policy& policy) {
   PWDICE_CHECK(model.complete(), "occupancy: the transition model has missing rows");
   check_start(p0, model.n_states(), gamma);
-  PWDICE_CHECK(policy.size() == at(model.n_rows()), "occupancy: policy of {} entries, expected {}", policy.size(),
-               model.n_rows());
+  PWDICE_CHECK(policy.size() == at(model.n_rows()), "occupancy: policy of {} entries, expected {}",
+               policy.size(), model.n_rows());
   const int n_actions = model.n_actions();
   for (int s = 0; s < model.n_states(); ++s) {
     double sum = 0;
     for (int a = 0; a < n_actions; ++a) sum += policy[at(s * n_actions + a)];
-    PWDICE_CHECK(std::abs(sum - 1) <= kRowSumTolerance, "occupancy: the policy of state {} sums to {}, expected 1", s,
-                 sum);
+    PWDICE_CHECK(std::abs(sum - 1) <= kRowSumTolerance,
+                 "occupancy: the policy of state {} sums to {}, expected 1", s, sum);
   }
 
   std::vector<uint8_t> allowed(policy.size());

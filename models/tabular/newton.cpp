@@ -2,11 +2,11 @@
 // Copyright (c) 2026 The pwdice authors
 //
 // Damped Newton for the duals of this directory.
-//   step = -H^-1 g, with H scaled to a unit diagonal first: the masses of the states span many orders of magnitude
-//   and so do the rows of H; after the scaling Cholesky is accurate row by row, so that the policy of a state of mass
-//   1e-12 is as good as that of one of mass 0.1.
-//   Far from the optimum the step is halved until Armijo's rule holds. Once the squared decrement is small against
-//   the rounding of the value, values say nothing any more: full steps are taken until the decrement stalls.
+//   step = -H^-1 g, with H scaled to a unit diagonal first: the masses of the states span many orders of
+//   magnitude and so do the rows of H; after the scaling Cholesky is accurate row by row, so that the policy
+//   of a state of mass 1e-12 is as good as that of one of mass 0.1. Far from the optimum the step is halved
+//   until Armijo's rule holds. Once the squared decrement is small against the rounding of the value, values
+//   say nothing any more: full steps are taken until the decrement stalls.
 #include "newton.h"
 
 #include <Eigen/Cholesky>
@@ -20,80 +20,160 @@ namespace pwdice::tabular {
 namespace {
 
 constexpr double kArmijo = 1e-4;
-constexpr double kEndgame = 1e-11;      // squared decrement below which values are too coarse to steer by
-constexpr double kAcceptable = 1e-16;   // squared decrement at which a stall counts as convergence
-constexpr int kMaxHalvings = 60;
+constexpr double kAcceptable = 1e-18;  // squared decrement at which a stall counts as convergence
+constexpr int kPatience = 3;           // iterations in a row without halving the decrement
+constexpr double kSmallestDiagonal = 1e-250;
+constexpr double kShortest = 1e-18, kLongest = 1e6;
+constexpr double kSimilarSlopes =
+    0.1;  // share of Newton's slope from which the logarithmic step needs no rival
 
-// Solves H step = -g in place; returns false if H is not positive definite at this ridge.
-bool newton_step(Eigen::MatrixXd& hessian, const Eigen::VectorXd& gradient, double ridge, Eigen::VectorXd& step) {
-  const Eigen::Index n = gradient.size();
-  Eigen::VectorXd scale(n);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const double diagonal = hessian(i, i);
-    scale[i] = diagonal > std::numeric_limits<double>::min() ? 1.0 / std::sqrt(diagonal) : 0.0;
+// Cholesky factor of the Hessian scaled to a unit diagonal, in the Hessian's own memory.
+class ScaledCholesky {
+ public:
+  ScaledCholesky(Eigen::MatrixXd& hessian, double ridge)
+      : scale_(hessian.rows()), factor_(scaled(hessian, ridge)) {}
+  bool ok() const { return factor_.info() == Eigen::Success; }
+  Eigen::VectorXd solve(const Eigen::VectorXd& b) const {
+    return scale_.cwiseProduct(factor_.solve(scale_.cwiseProduct(b)));
   }
-  for (Eigen::Index j = 0; j < n; ++j) {
-    hessian.col(j).tail(n - j).array() *= scale.tail(n - j).array() * scale[j];
-    hessian(j, j) = 1.0 + ridge;
+
+ private:
+  Eigen::MatrixXd& scaled(Eigen::MatrixXd& hessian, double ridge) {
+    const Eigen::Index n = hessian.rows();
+    for (Eigen::Index i = 0; i < n; ++i)
+      scale_[i] = hessian(i, i) > kSmallestDiagonal ? 1.0 / std::sqrt(hessian(i, i)) : 0.0;
+    for (Eigen::Index j = 0; j < n; ++j) {
+      hessian.col(j).tail(n - j).array() *= scale_.tail(n - j).array() * scale_[j];
+      hessian(j, j) = 1.0 + ridge;
+    }
+    return hessian;
   }
-  Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> factor(hessian);
-  if (factor.info() != Eigen::Success) return false;
-  step = -(scale.array() * factor.solve((scale.array() * gradient.array()).matrix()).array()).matrix();
-  return step.allFinite();
+
+  Eigen::VectorXd scale_;
+  Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> factor_;
+};
+
+struct Move {
+  double t = 0;       // 0: no decrease was found
+  double change = 0;  // of the value
+};
+
+// Backtracks from t = 1 until there is enough decrease; if t = 1 already has it, doubles t while the value
+// falls: where a mass must change by many orders of magnitude the function is nearly linear along the step.
+Move line_search(ConvexFunction& function, const Eigen::VectorXd& step, double slope) {
+  if (!(slope < 0)) return {};
+  Move move{1, function.change(step, slope)};
+  if (!(move.change <= kArmijo * slope)) {
+    for (double t = 0.5; t > kShortest; t /= 2) {
+      const double change = function.change(t * step, t * slope);
+      if (change <= kArmijo * t * slope) return {t, change};
+    }
+    return {};
+  }
+  while (move.t < kLongest) {
+    const double further = function.change(2 * move.t * step, 2 * move.t * slope);
+    if (!(further < move.change)) break;
+    move = {2 * move.t, further};
+  }
+  return move;
 }
 
-// Largest t in 1, 1/2, 1/4, ... with enough decrease, or 0.
-double backtrack(ConvexFunction& function, const Eigen::VectorXd& x, const Eigen::VectorXd& step, double value,
-                 double slope) {
-  double t = 1;
-  for (int k = 0; k < kMaxHalvings; ++k, t /= 2)
-    if (function.value(x + t * step) <= value + kArmijo * t * slope) return t;
-  return 0;
+// exp(v) - 1 - v
+double exp_remainder(double v) {
+  if (std::abs(v) > 0.05) return std::expm1(v) - v;
+  return v * v *
+         (1. / 2 +
+          v * (1. / 6 + v * (1. / 24 + v * (1. / 120 + v * (1. / 720 + v * (1. / 5040 + v / 40320))))));
 }
+
+class Minimiser {
+ public:
+  Minimiser(ConvexFunction& function, const NewtonOptions& options)
+      : function_(function),
+        options_(options),
+        ridge_(options.ridge),
+        step_limit_(options.step_limit),
+        gradient_(function.size()),
+        hessian_(function.size(), function.size()) {}
+
+  NewtonResult run(Eigen::VectorXd& x) {
+    for (; result_.iterations < options_.max_iterations; ++result_.iterations) {
+      if (!compute_steps(x)) continue;
+      if (result_.decrement <= options_.tolerance || stalled()) break;
+      const double t = advance(x);
+      if (t >= 1) step_limit_ *= 4;
+      if (t < 0.25) step_limit_ /= 4;
+      // No step helps: a direction spoilt by rounding, so lean towards the scaled gradient.
+      ridge_ = t > 0 ? std::max(options_.ridge, ridge_ / 10) : ridge_ * 1e3;
+      if (ridge_ > 1) break;
+    }
+    result_.converged = result_.decrement <= std::max(kAcceptable, options_.tolerance);
+    result_.value = function_.value(x);
+    return result_;
+  }
+
+ private:
+  // Newton's step and its logarithmic variant at x; false if the Hessian needs a larger ridge first.
+  bool compute_steps(const Eigen::VectorXd& x) {
+    result_.value = function_.derivatives(x, gradient_, hessian_);
+    if (!std::isfinite(result_.value) || !gradient_.allFinite())
+      fail(ErrorCode::NotFinite, "Newton: the dual is not finite after {} iterations", result_.iterations);
+    hessian_.diagonal().array() += gradient_.norm() / step_limit_;
+    const ScaledCholesky factor(hessian_, ridge_);
+    if (!factor.ok()) {
+      ridge_ *= 100;
+      if (ridge_ > 1) fail(ErrorCode::Internal, "Newton: the Hessian is not positive definite");
+      return false;
+    }
+    step_ = -factor.solve(gradient_);
+    Eigen::VectorXd residual = gradient_;
+    function_.logarithmic_residual(residual);
+    log_step_ = -factor.solve(residual);
+    slope_ = gradient_.dot(step_), log_slope_ = gradient_.dot(log_step_);
+    result_.decrement = -slope_;
+    return true;
+  }
+
+  // Moves x along the logarithmic step, or along Newton's where that lowers the value further.
+  double advance(Eigen::VectorXd& x) {
+    const Move log_move = line_search(function_, log_step_, log_slope_);
+    if (log_move.t > 0 && -log_slope_ > kSimilarSlopes * -slope_) {
+      x += log_move.t * log_step_;
+      return log_move.t;
+    }
+    const Move move = line_search(function_, step_, slope_);
+    if (move.t > 0 && move.change <= log_move.change) {
+      x += move.t * step_;
+      return move.t;
+    }
+    x += log_move.t * log_step_;
+    return log_move.t;
+  }
+
+  // Rounding has been reached: the decrement is small and no longer falls.
+  bool stalled() {
+    if (result_.decrement > kAcceptable) return false;
+    stalls_ = result_.decrement > best_ / 2 ? stalls_ + 1 : 0;
+    best_ = std::min(best_, result_.decrement);
+    return stalls_ >= kPatience;
+  }
+
+  ConvexFunction& function_;
+  const NewtonOptions options_;
+  NewtonResult result_;
+  double ridge_, step_limit_;
+  Eigen::VectorXd gradient_, step_, log_step_;
+  double slope_ = 0, log_slope_ = 0;
+  Eigen::MatrixXd hessian_;
+  double best_ = std::numeric_limits<double>::infinity();
+  int stalls_ = 0;
+};
 
 }  // namespace
 
 NewtonResult minimise(ConvexFunction& function, Eigen::VectorXd& x, const NewtonOptions& options) {
-  const Eigen::Index n = function.size();
-  Eigen::VectorXd gradient(n), step(n), best_x = x;
-  Eigen::MatrixXd hessian(n, n);
-  NewtonResult result;
-  double best = std::numeric_limits<double>::infinity(), ridge = options.ridge;
-  int stalls = 0;
-  for (; result.iterations < options.max_iterations; ++result.iterations) {
-    result.value = function.derivatives(x, gradient, hessian);
-    if (!std::isfinite(result.value) || !gradient.allFinite())
-      fail(ErrorCode::NotFinite, "Newton: the dual is not finite after {} iterations", result.iterations);
-    if (!newton_step(hessian, gradient, ridge, step)) {
-      ridge *= 100;
-      if (ridge > 1) fail(ErrorCode::Internal, "Newton: the Hessian is not positive definite");
-      continue;
-    }
-    result.decrement = -gradient.dot(step);
-    if (result.decrement < best) best_x = x;
-    if (result.decrement <= options.tolerance) break;
-    if (result.decrement <= kEndgame) {
-      stalls = result.decrement > 0.25 * best ? stalls + 1 : 0;
-      best = std::min(best, result.decrement);
-      if (stalls >= 2) break;
-      x += step;
-      continue;
-    }
-    best = std::min(best, result.decrement);
-    const double t = backtrack(function, x, step, result.value, -result.decrement);
-    if (t == 0) {
-      ridge = std::max(ridge, 1e-14) * 1e3;  // a direction spoilt by rounding: lean towards the scaled gradient
-      if (ridge > 1) break;
-      continue;
-    }
-    ridge = std::max(options.ridge, ridge / 10);
-    x += t * step;
-  }
-  x = best_x;
-  result.decrement = std::min(best, result.decrement);
-  result.converged = result.decrement <= kAcceptable;
-  result.value = function.value(x);
-  return result;
+  Minimiser minimiser(function, options);
+  return minimiser.run(x);
 }
 
 void add_outer_products(const SparseRows& rows, std::span<const double> weights, Eigen::MatrixXd& hessian) {
@@ -136,6 +216,16 @@ double softmax_in_place(std::span<double> x) {
   for (double& value : x) sum += value = std::exp(value - lse);
   for (double& value : x) value /= sum;  // lse is rounded; the masses should sum to one to the last bit
   return lse;
+}
+
+double cumulant_remainder(std::span<const double> p, std::span<const double> u, double* mean) {
+  double centre = 0;
+  for (size_t k = 0; k < p.size(); ++k) centre += p[k] * u[k];
+  double sum = 0;  // sum p (exp(v) - 1), v = u - centre, of which sum p v is zero
+  for (size_t k = 0; k < p.size(); ++k)
+    if (p[k] > 0) sum += p[k] * exp_remainder(u[k] - centre);
+  if (mean) *mean = centre;
+  return std::log1p(sum);
 }
 
 }  // namespace pwdice::tabular

@@ -17,14 +17,22 @@ class ConvexFunction {
   virtual ~ConvexFunction() = default;
   virtual Eigen::Index size() const = 0;
   virtual double value(const Eigen::VectorXd& x) = 0;
+  // F(x + step) - F(x) at the x of the last derivatives(), accurate to a small fraction of itself however
+  // small it is: a difference of two values could not see a state of mass 1e-12. slope = gradient . step.
+  virtual double change(const Eigen::VectorXd& step, double slope) = 0;
   // Fills the gradient and the lower triangle of the Hessian.
-  virtual double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) = 0;
+  virtual double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
+                             Eigen::MatrixXd& hessian) = 0;
+  // Replaces the gradient of the last derivatives() by residuals measured in logarithms of masses, equal to
+  // it to first order at the optimum. May leave it alone.
+  virtual void logarithmic_residual(Eigen::VectorXd& /*gradient*/) const {}
 };
 
 struct NewtonOptions {
   int max_iterations = 300;
-  double tolerance = 1e-28;  // on the squared Newton decrement g . H^-1 g
-  double ridge = 1e-14;      // relative to the unit diagonal of the scaled Hessian
+  double tolerance = 1e-27;   // on the squared Newton decrement g . H^-1 g
+  double ridge = 1e-14;       // relative to the unit diagonal of the scaled Hessian
+  double step_limit = 1e100;  // bound on |step|_2, by damping that fades as the gradient does
 };
 
 struct NewtonResult {
@@ -36,13 +44,20 @@ struct NewtonResult {
 
 NewtonResult minimise(ConvexFunction& function, Eigen::VectorXd& x, const NewtonOptions& options = {});
 
-inline std::span<const double> view(const Eigen::VectorXd& x) { return {x.data(), static_cast<size_t>(x.size())}; }
+inline std::span<const double> view(const Eigen::VectorXd& x) {
+  return {x.data(), static_cast<size_t>(x.size())};
+}
 
 // hessian (lower triangle, top-left block) += sum_k weight_k b_k b_k^T
 void add_outer_products(const SparseRows& rows, std::span<const double> weights, Eigen::MatrixXd& hessian);
 
-// log sum_k exp(x_k), and x_k <- exp(x_k - that). NaN in gives NaN out; an empty or all -inf range gives -inf.
+// log sum_k exp(x_k), and x_k <- exp(x_k - that). NaN in gives NaN out; an empty or all -inf range gives
+// -inf.
 double log_sum_exp(std::span<const double> x);
 double softmax_in_place(std::span<double> x);
+
+// log sum_k p_k exp(u_k) - sum_k p_k u_k >= 0, without cancellation; p sums to one. `mean` returns sum_k p_k
+// u_k.
+double cumulant_remainder(std::span<const double> p, std::span<const double> u, double* mean = nullptr);
 
 }  // namespace pwdice::tabular

@@ -23,6 +23,7 @@ class QuadraticDual final : public ConvexFunction {
 
   Eigen::Index size() const override { return rows->n_columns(); }
   double value(const Eigen::VectorXd& x) override;
+  double change(const Eigen::VectorXd& step, double slope) override;
   double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) override;
   std::vector<double> arguments(const Eigen::VectorXd& x) const;  // y_k
 
@@ -31,7 +32,8 @@ class QuadraticDual final : public ConvexFunction {
   std::vector<double> y_, scratch_;
 };
 
-// Minimises by Newton within a proximal-point loop: each piece is quadratic, so the loop ends after few rounds.
+// Minimises by Newton within a proximal-point loop: each piece is quadratic, so the loop ends after few
+// rounds.
 NewtonResult minimise_quadratic(QuadraticDual& dual, Eigen::VectorXd& x);
 
 }  // namespace pwdice::tabular

@@ -2,20 +2,23 @@
 // Copyright (c) 2026 The pwdice authors
 //
 // With b = e_s - gamma T(.|s,a), the dual loss is
-//   eps1 log sum_ij U_ij exp((l1_i + l2_j - c_ij)/eps1) + eps2 log sum_sa W_sa exp((b_sa.l0 - l1_s)/eps2) - p.l0 - d^E.l2
+//   eps1 log sum_ij U_ij exp((l1_i + l2_j - c_ij)/eps1) + eps2 log sum_sa W_sa exp((b_sa.l0 - l1_s)/eps2) -
+//   p.l0 - d^E.l2
 // For fixed l0, l2 its minimum over l1 is explicit. With E = eps1 + eps2,
 //   G_i = sum_j U_ij exp((l2_j - c_ij)/eps1)      Q_i = sum_a W_ia exp(b_ia.l0 / eps2)
 //   l1_i = eps1 eps2 (log Q_i - log G_i) / E
 //   F(l0, l2) = E log sum_i exp(theta_i) - p.l0 - d^E.l2,       theta_i = (eps1 log G_i + eps2 log Q_i) / E
-// and the primal is read off: d = softmax(theta), Pi_ij = d_i P_ij, d(s,a) = d_s pi(a|s), with P and pi the softmaxes
-// inside G and Q. So a policy is exact in the log domain however small the mass of its state.
+// and the primal is read off: d = softmax(theta), Pi_ij = d_i P_ij, d(s,a) = d_s pi(a|s), with P and pi the
+// softmaxes inside G and Q. So a policy is exact in the log domain however small the mass of its state.
 //   dF/dl0 = sum_i d_i Bbar_i - p,  dF/dl2 = P^T d - d^E        Bbar_i = sum_a pi(a|i) b_ia
 //   H00 = 1/eps2 sum d(s,a) b b^T - (1/eps2 - 1/E) sum d_i Bbar_i Bbar_i^T
 //   H22 = 1/eps1 diag(P^T d) - (1/eps1 - 1/E) P^T diag(d) P     H20 = 1/E P^T diag(d) Bbar
-// (the Hessian of the unnormalised form at total mass one, as in log_partition.cpp; one flat direction is left, a
-// shift of l2 against l0, and is removed by pinning the multiplier of the heaviest expert state).
-// Work   unknowns: |S| + number of expert states, instead of 3 |S|. One evaluation streams the n x m block of Pi in
-//        tiles of kBlock rows, twice; the Cholesky factorisation, (n+m)^3/3 flop, dominates from a few hundred states.
+// (the Hessian of the unnormalised form at total mass one, as in log_partition.cpp; one flat direction is
+// left, a shift of l2 against l0, and is removed by pinning the multiplier of the heaviest expert state).
+// Work   unknowns: |S| + number of expert states, instead of 3 |S|. One evaluation streams the n x m block of
+// Pi in
+//        tiles of kBlock rows, twice; the Cholesky factorisation, (n+m)^3/3 flop, dominates from a few
+//        hundred states.
 // Memory (n+m)^2 doubles for the Hessian and a tile; neither c, U nor Pi is stored.
 #include "reduced_dual.h"
 
@@ -30,6 +33,7 @@ namespace pwdice::tabular {
 namespace {
 
 constexpr size_t kBlock = 64;
+constexpr double kTiniestRatio = 1e-16;  // in / out below this is rounding
 
 size_t at(int index) { return static_cast<size_t>(index); }
 
@@ -66,7 +70,8 @@ ReducedDual::ReducedDual(const Problem& problem, const RegOptions& options)
 
 double ReducedDual::linear(const Eigen::VectorXd& x) const {
   double sum = std::inner_product(flow_.start.begin(), flow_.start.end(), x.data(), 0.0);
-  for (Eigen::Index j = 0; j < m_; ++j) sum += problem_.expert_s[at(columns_[static_cast<size_t>(j)])] * x[n_ + j];
+  for (Eigen::Index j = 0; j < m_; ++j)
+    sum += problem_.expert_s[at(columns_[static_cast<size_t>(j)])] * x[n_ + j];
   return sum;
 }
 
@@ -98,8 +103,10 @@ double ReducedDual::evaluate(const Eigen::VectorXd& x) {
 
 double ReducedDual::value(const Eigen::VectorXd& x) { return evaluate(x); }
 
-double ReducedDual::derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) {
+double ReducedDual::derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
+                                Eigen::MatrixXd& hessian) {
   const double value = evaluate(x);
+  x_ = x;
   gradient.setZero();
   hessian.setZero();
   add_flow_terms(gradient, hessian);
@@ -118,7 +125,8 @@ void ReducedDual::add_flow_terms(Eigen::VectorXd& gradient, Eigen::MatrixXd& hes
     for (size_t k = flow_.first_pair[i]; k < flow_.first_pair[i + 1]; ++k) {
       d_sa[k] = d_[i] * policy_[k];
       constant += policy_[k] * flow_.rows.constant(k);
-      for (const auto& entry : flow_.rows.entries(k)) entries.push_back({entry.column, policy_[k] * entry.value});
+      for (const auto& entry : flow_.rows.entries(k))
+        entries.push_back({entry.column, policy_[k] * entry.value});
     }
     mean_rows_.append(entries, constant);
   }
@@ -134,9 +142,11 @@ void ReducedDual::add_flow_terms(Eigen::VectorXd& gradient, Eigen::MatrixXd& hes
   add_outer_products(mean_rows_, correction, hessian);
 }
 
-void ReducedDual::add_transport_terms(const Eigen::VectorXd& x, Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) {
+void ReducedDual::add_transport_terms(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
+                                      Eigen::MatrixXd& hessian) {
   const double total_eps = eps1_ + eps2_, curvature = 1 / eps1_ - 1 / total_eps;
-  Eigen::VectorXd column_sum = Eigen::VectorXd::Zero(m_), everywhere = Eigen::VectorXd::Zero(m_);
+  Eigen::VectorXd everywhere = Eigen::VectorXd::Zero(m_);
+  column_sum_.setZero(m_);
   auto h22 = hessian.bottomRightCorner(m_, m_);
   auto h20 = hessian.bottomLeftCorner(m_, n_);
   Eigen::MatrixXd tile(m_, static_cast<Eigen::Index>(kBlock));  // sqrt(d_i) P_i, one state per column
@@ -147,17 +157,19 @@ void ReducedDual::add_transport_terms(const Eigen::VectorXd& x, Eigen::VectorXd&
       transport_row(i, x, scratch_);
       for (double& value : scratch_) value = std::exp(value - log_g_[i]);
       const auto p = Eigen::Map<const Eigen::VectorXd>(scratch_.data(), m_);
-      column_sum += d_[i] * p;
+      column_sum_ += d_[i] * p;
       tile.col(static_cast<Eigen::Index>(b)) = std::sqrt(d_[i]) * p;
-      for (const auto& entry : mean_rows_.entries(i)) h20.col(entry.column) += (d_[i] * entry.value / total_eps) * p;
+      for (const auto& entry : mean_rows_.entries(i))
+        h20.col(entry.column) += (d_[i] * entry.value / total_eps) * p;
       if (mean_rows_.constant(i) != 0) everywhere += (d_[i] * mean_rows_.constant(i) / total_eps) * p;
     }
-    h22.selfadjointView<Eigen::Lower>().rankUpdate(tile.leftCols(static_cast<Eigen::Index>(count)), -curvature);
+    h22.selfadjointView<Eigen::Lower>().rankUpdate(tile.leftCols(static_cast<Eigen::Index>(count)),
+                                                   -curvature);
   }
-  h22.diagonal() += column_sum / eps1_;
+  h22.diagonal() += column_sum_ / eps1_;
   h20.colwise() += everywhere;
   for (Eigen::Index j = 0; j < m_; ++j)
-    gradient[n_ + j] = column_sum[j] - problem_.expert_s[at(columns_[static_cast<size_t>(j)])];
+    gradient[n_ + j] = column_sum_[j] - problem_.expert_s[at(columns_[static_cast<size_t>(j)])];
 }
 
 void ReducedDual::pin(Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) const {
@@ -165,6 +177,42 @@ void ReducedDual::pin(Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) const
   hessian.row(pinned_).setZero();
   hessian.col(pinned_).setZero();
   hessian(pinned_, pinned_) = 1;
+}
+
+// F(x + step) - F(x) = slope + sum_i d_i (eps1 R^G_i + eps2 R^Q_i) + E R(d, delta theta), where each R >= 0
+// is what a log-partition function adds to its tangent.
+double ReducedDual::change(const Eigen::VectorXd& step, double slope) {
+  const auto step0 = view(step).first(static_cast<size_t>(n_));
+  const double sum0 = std::accumulate(step0.begin(), step0.end(), 0.0), total_eps = eps1_ + eps2_;
+  std::vector<double> u2(columns_.size()), u0(policy_.size()), theta(d_.size());
+  for (size_t j = 0; j < u2.size(); ++j) u2[j] = step[n_ + static_cast<Eigen::Index>(j)] / eps1_;
+  for (size_t k = 0; k < u0.size(); ++k) u0[k] = flow_.rows.dot(k, step0, sum0) / eps2_;
+  double change = slope;
+  for (size_t i = 0; i < d_.size(); ++i) {
+    transport_row(i, x_, scratch_);
+    for (double& value : scratch_) value = std::exp(value - log_g_[i]);
+    const size_t first = flow_.first_pair[i], count = flow_.first_pair[i + 1] - first;
+    double mean_g = 0, mean_q = 0;
+    const double g = cumulant_remainder(scratch_, u2, &mean_g);
+    const double q = cumulant_remainder(std::span(policy_).subspan(first, count),
+                                        std::span(u0).subspan(first, count), &mean_q);
+    theta[i] = (eps1_ * (mean_g + g) + eps2_ * (mean_q + q)) / total_eps;
+    change += d_[i] * (eps1_ * g + eps2_ * q);
+  }
+  return change + total_eps * cumulant_remainder(d_, theta);
+}
+
+// A balance out = in is met faster in logarithms. The gradient of a state is out - in with a curvature of
+// about (out + in)/eps; that of a column is sum - d^E with a curvature of about sum/eps.
+void ReducedDual::logarithmic_residual(Eigen::VectorXd& gradient) const {
+  for (Eigen::Index s = 0; s < n_; ++s) {
+    const double out = d_[static_cast<size_t>(s)], in = std::max(out - gradient[s], kTiniestRatio * out);
+    if (out > 0) gradient[s] = (out + in) / 2 * std::log(out / in);
+  }
+  for (Eigen::Index j = 0; j < m_; ++j)
+    if (n_ + j != pinned_ && column_sum_[j] > 0)
+      gradient[n_ + j] =
+          column_sum_[j] * std::log(column_sum_[j] / problem_.expert_s[at(columns_[static_cast<size_t>(j)])]);
 }
 
 RegSolution ReducedDual::solution(const Eigen::VectorXd& x) {

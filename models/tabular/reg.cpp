@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 //
-// Continuation: the programme is solved for eps = max(target, spread/4^k), k = 0, 1, .., each from the last answer,
-// coarsely until the target is reached. From zero at eps 0.01 the exponents are hundreds and Newton crawls.
+// Continuation: the programme is solved for eps = max(target, 0.1 spread/4^k), k = 0, 1, .., each from the
+// last answer, coarsely until the target is reached: at a small eps the exponents are hundreds and Newton,
+// started from zero, crawls.
 #include "reg.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 namespace pwdice::tabular {
 namespace {
 
-constexpr double kShrink = 0.25;
+constexpr double kStart = 0.1, kShrink = 0.25;
+constexpr double kStepLimit = 1000;  // in units of eps; only where Newton starts, it adapts
 constexpr double kCoarseTolerance = 1e-4;
 
 double cost_spread(const Cost& cost) {
@@ -60,12 +62,15 @@ RegSolution solve_reg(const Problem& problem, const RegOptions& options) {
   Eigen::VectorXd x = Eigen::VectorXd::Zero(dual.size());
   const double smallest = std::min(options.eps1, options.eps2);
   int iterations = 0;
-  for (double eps = cost_spread(problem.cost); eps > smallest; eps *= kShrink) {
+  for (double eps = kStart * cost_spread(problem.cost); eps > smallest; eps *= kShrink) {
     dual.set_eps(std::max(options.eps1, eps), std::max(options.eps2, eps));
-    iterations += minimise(dual, x, {.tolerance = kCoarseTolerance}).iterations;
+    iterations +=
+        minimise(dual, x, {.tolerance = kCoarseTolerance, .step_limit = kStepLimit * eps}).iterations;
+    // While the divergences dominate, the multipliers shrink with eps.
+    x *= std::max(kShrink, smallest / eps);
   }
   dual.set_eps(options.eps1, options.eps2);
-  const auto newton = minimise(dual, x);
+  const auto newton = minimise(dual, x, {.step_limit = kStepLimit * smallest});
   RegSolution solution = dual.solution(x);
   solution.iterations = iterations + newton.iterations;
   solution.newton_decrement = newton.decrement;
@@ -78,8 +83,8 @@ DualLoss dual_loss(const Problem& problem, const RegOptions& options, const Dual
   check_options(options);
   const size_t n = problem.n_states(), m = problem.n_actions();
   const auto& [l0, l1, l2] = point;
-  PWDICE_CHECK(l0.size() == n && l1.size() == n && l2.size() == n, "dual_loss: heads of {}, {} and {} values for {} states",
-               l0.size(), l1.size(), l2.size(), n);
+  PWDICE_CHECK(l0.size() == n && l1.size() == n && l2.size() == n,
+               "dual_loss: heads of {}, {} and {} values for {} states", l0.size(), l1.size(), l2.size(), n);
   const References references(problem, options);
   DualLoss out{0, {std::vector<double>(n), std::vector<double>(n), std::vector<double>(n)}};
 
@@ -92,7 +97,8 @@ DualLoss dual_loss(const Problem& problem, const RegOptions& options, const Dual
   const double mean = mean_of(l0);
   for (size_t row = 0; row < y2.size(); ++row) {
     const size_t s = row / m;
-    const double residual = l0[s] - problem.gamma * problem.model.expect(static_cast<int>(row), l0, mean) - l1[s];
+    const double residual =
+        l0[s] - problem.gamma * problem.model.expect(static_cast<int>(row), l0, mean) - l1[s];
     y2[row] = std::log(references.w()[row]) + residual / options.eps2;
   }
   out.loss = options.eps1 * softmax_in_place(y1) + options.eps2 * softmax_in_place(y2);

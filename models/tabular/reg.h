@@ -8,7 +8,8 @@
 namespace pwdice::tabular {
 
 // PW-DICE with KL regularisation:
-//   min  sum Pi_ij c_ij + eps1 KL(Pi, U) + eps2 KL(d_sa, W)     rows of Pi = d_s, columns = d^E, d_sa obeys the flow
+//   min  sum Pi_ij c_ij + eps1 KL(Pi, U) + eps2 KL(d_sa, W)     rows of Pi = d_s, columns = d^E, d_sa obeys
+//   the flow
 // Two references are in use, and they give different answers:
 //   Paper   U_ij = d^I_i d^E_j, W = d^I_sa: the programme whose dual is the paper's loss
 //   AsRun   U_ij = 1e-10 + d^E_i d^I_j (transposed), W = 1e-8 + d^I_sa: what produced the published numbers

@@ -17,12 +17,13 @@
 namespace pwdice::tabular {
 namespace {
 
-Solution finish(const Problem& problem, const Flow& flow, std::span<const double> masses, const NewtonResult& newton) {
+Solution finish(const Problem& problem, const Flow& flow, std::span<const double> masses,
+                const NewtonResult& newton) {
   Solution solution;
   solution.d_sa = expand(flow, masses, problem.agnostic_sa.size());
   solution.d_s = state_marginal(solution.d_sa, problem.model.n_actions());
   solution.policy = policy_from_occupancy(solution.d_sa, problem.model.n_actions(), Negatives::Clip);
-  solution.objective = newton.value;
+  solution.objective = -newton.value;  // the dual minimum is the maximum of sum d R - D
   solution.constraint_residual = flow_residual(problem, solution.d_sa);
   solution.newton_decrement = newton.decrement;
   solution.iterations = newton.iterations;

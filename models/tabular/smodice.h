@@ -7,9 +7,10 @@
 
 namespace pwdice::tabular {
 
-// SMODICE: max sum_s d(s) R(s) - D(d(s,a), W) under the Bellman flow, R = log((d^E+delta)/(d^I+delta)).
+// SMODICE: min D(d(s,a), W) - sum_s d(s) R(s) under the Bellman flow, R = log((d^E+delta)/(d^I+delta)).
 //   KL    D = KL(d, W),                      W = floor + d^I
-//   chi2  D = 1/2 sum W (d/W - 1)^2, d >= 0  W = d^I, plus floor only if some entry is exactly 0 (as published)
+//   chi2  D = 1/2 sum W (d/W - 1)^2, d >= 0  W = d^I, plus floor only if some entry is exactly 0 (as
+//   published)
 struct SmodiceOptions {
   double delta, floor;
 };
