@@ -27,6 +27,8 @@ void ptxcpu_reset(void);
 int ptxcpu_set_order(const char* order, uint64_t seed);
 /* name: shared_races, warp_races, shared_init, exited, global_init, block_races. 0, or -1 if unknown. */
 int ptxcpu_set_check(const char* name, int enabled);
+/* Blocks that do nothing but poll memory for so long are given up as deadlocked. */
+void ptxcpu_set_timeout(double seconds);
 
 /* ---- fault injection ---- */
 

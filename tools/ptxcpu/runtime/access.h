@@ -57,6 +57,10 @@ static inline void poke(uint8_t* pointer, V value) {
   std::memcpy(pointer, &value, sizeof value);
 }
 
+static inline void note_progress(Thread* T, Access kind) {
+  if (kind == Access::kWrite || kind == Access::kStrongWrite) ++T->block->progress;
+}
+
 static inline uint8_t* access_global(Thread* T, int site, uint64_t address, uint32_t bytes, Access kind) {
   if (__builtin_expect(address & (bytes - 1), 0)) misaligned(T, site, address, bytes);
 #if PTXCPU_COUNT
@@ -68,7 +72,7 @@ static inline uint8_t* access_global(Thread* T, int site, uint64_t address, uint
   if (__builtin_expect(offset > range.size || range.size - offset < bytes || g_watch_global, 0))
     check_global(T, site, address, bytes, kind);
 #endif
-  (void)kind;
+  note_progress(T, kind);
   return reinterpret_cast<uint8_t*>(address);
 }
 
@@ -83,7 +87,7 @@ static inline uint8_t* access_shared(Thread* T, int site, uint64_t offset, uint3
 #if PTXCPU_CHECK
   check_shared(T, site, uint32_t(offset), bytes, kind);
 #endif
-  (void)kind;
+  note_progress(T, kind);
   return block->shared + offset;
 }
 

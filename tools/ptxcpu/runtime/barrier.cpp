@@ -57,6 +57,7 @@ void release(Block* block, uint32_t id) {
     flush_warp_counters(&warp);
   }
   advance_shared_epoch(block);
+  ++block->progress;
   block->barriers[id] = kFreshBarrier;
 }
 

@@ -13,7 +13,7 @@ enum class Order : uint8_t { kForward, kReversed, kShuffled };
 struct Options {
   Order order = Order::kForward;      // PTXCPU_ORDER=forward|reversed|shuffled
   uint64_t seed = 1;                  // PTXCPU_SEED
-  double timeout_seconds = 20;        // PTXCPU_TIMEOUT: blocks that only poll for so long are stuck
+  double timeout_seconds = 60;        // PTXCPU_TIMEOUT: blocks that only poll for so long are stuck
   bool trace = false;                 // PTXCPU_TRACE=1: one line per launch
   std::string counters_path;          // PTXCPU_COUNTERS: JSON written at exit
   // PTXCPU_CHECKS="+name,-name,..." changes the defaults below.

@@ -20,7 +20,8 @@ namespace ptxcpu {
 namespace {
 
 constexpr uint32_t kSharedAlignment = 1024;
-constexpr int kPollingRounds = 64;  // rounds of mere polling before another block gets its turn
+// So many rounds and polls without progress, and another block gets its turn.
+constexpr uint64_t kPatience = 64;
 
 void retire(Thread* thread) {
   Block* block = thread->block;
@@ -28,6 +29,7 @@ void retire(Thread* thread) {
   perform_copies(thread, thread->async_copies.size());
   thread->async_groups.clear();
   --block->alive;
+  ++block->progress;
   thread->warp->exited |= 1u << thread->lane;
   if (thread->warp->waiting) release_after_exit(thread->warp);
   release_barriers_after_exit(block);
@@ -48,6 +50,7 @@ void exit_thread(Thread* thread) {
 
 void yield_spinning(Thread* thread) {
   thread->state = State::kSpinning;
+  ++thread->block->polls;
   yield_to_scheduler(thread);
 }
 
@@ -123,7 +126,6 @@ void ResidentBlock::reset_threads() {
     thread.tid[2] = i / (dim[0] * dim[1]);
     thread.state = State::kReady;
     thread.site = -1;
-    thread.polls = 0;
     thread.async_copies.clear();
     thread.async_groups.clear();
     prepare_fiber(&thread, fiber_entry);
@@ -147,9 +149,8 @@ void ResidentBlock::start(uint32_t linear_id) {
 }
 
 // Gives every runnable thread one turn; false if there was none.
-bool ResidentBlock::run_round(bool* only_polls) {
+bool ResidentBlock::run_round() {
   bool ran = false;
-  *only_polls = true;
   if (options().order == Order::kShuffled)
     order_ = execution_order(block_.thread_count, block_.linear_id * uint64_t(7919) + ++round_);
   for (const uint32_t index : order_) {
@@ -158,23 +159,27 @@ bool ResidentBlock::run_round(bool* only_polls) {
     thread.state = State::kReady;
     ran = true;
     resume(&thread);
-    if (thread.state != State::kSpinning) *only_polls = false;
     if (block_.launch->failed) return true;
   }
   return ran;
 }
 
 BlockStatus ResidentBlock::run() {
-  for (int polling = 0; block_.alive;) {
-    bool only_polls = false;
-    const bool ran = run_round(&only_polls);
+  uint64_t rounds = 0, progress = block_.progress, polls = block_.polls;
+  while (block_.alive) {
+    const bool ran = run_round();
     if (block_.launch->failed) return BlockStatus::kFailed;
     if (!ran) {
       report_deadlock();
       return BlockStatus::kFailed;
     }
-    polling = only_polls ? polling + 1 : 0;
-    if (polling >= kPollingRounds) return BlockStatus::kStalled;
+    if (block_.progress != progress) {
+      rounds = 0;
+      progress = block_.progress;
+      polls = block_.polls;
+    } else if (++rounds >= kPatience && block_.polls - polls >= kPatience) {
+      return BlockStatus::kStalled;
+    }
   }
   for (Warp& warp : block_.warps) flush_warp_counters(&warp);
   return BlockStatus::kFinished;

@@ -42,7 +42,7 @@ class ResidentBlock {
 
   void reset_warps();
   void reset_threads();
-  bool run_round(bool* only_polls);
+  bool run_round();
   void report_deadlock();
 
   Block block_{};

@@ -35,7 +35,6 @@ struct Thread {
   State state;
   int site;  // where it waits
   uint32_t barrier_id, barrier_result;
-  uint32_t polls;
   std::vector<AsyncCopy> async_copies;
   std::vector<uint32_t> async_groups;  // number of copies when each group was committed
 };
@@ -78,6 +77,8 @@ struct Block {
   uint8_t* params;
   uint64_t* unit_counts;
   SharedShadow* shadow;
+  uint64_t progress;  // stores, barriers and exits: what a thread waiting for another block lacks
+  uint64_t polls;     // reads such as waiting loops make
   void* scheduler_stack_pointer;
   std::vector<Thread> threads;
   std::vector<Warp> warps;

@@ -36,7 +36,7 @@ inline uint32_t active_mask(const Thread* thread) { return live_lanes(thread->wa
 void yield_spinning(Thread* thread);
 inline void may_spin(Thread* thread) {
   constexpr uint32_t kPollsPerTurn = 64;
-  if (++thread->polls % kPollsPerTurn == 0) yield_spinning(thread);
+  if (++thread->block->polls % kPollsPerTurn == 0) yield_spinning(thread);
 }
 inline void memory_fence(Thread*) {}
 
