@@ -43,6 +43,7 @@ Tape::Tape(Context& ctx, size_t arena_limit_bytes) : ctx_(ctx), arena_(ctx, aren
 void Tape::begin() {
   arena_.reset();
   nodes_.clear();
+  ended_ = false;
 }
 
 void Tape::begin(ParamStore& params) {
@@ -75,6 +76,7 @@ Tape::Node* Tape::append(Mat<const float> out, Rule rule, std::initializer_list<
 
 void Tape::check_root(const char* function, const Tensor& root) const {
   PWDICE_CHECK(!sweeping_, "{}: called from a backward rule", function);
+  PWDICE_CHECK(!ended_, "{}: backward() has ended this step's record", function);
   PWDICE_CHECK(root.size() == 1, "{}: the root is {} x {}, expected a scalar", function, root.rows(),
                root.cols());
   PWDICE_CHECK(root.node >= 0 && root.node < static_cast<int64_t>(nodes_.size()),
@@ -84,6 +86,7 @@ void Tape::check_root(const char* function, const Tensor& root) const {
 void Tape::backward(const Tensor& loss) {
   check_root("tape.backward", loss);
   const Setting no_graph(recording_, false), stores(to_stores_, true);
+  ended_ = true;
   on_path_.assign(nodes_.size(), 1);
   sweep(loss);
 }

@@ -37,7 +37,9 @@ class Tape {
   Tensor variable(Mat<const float> view);  // a leaf that gradient() may name
   Tensor parameter(Param param);           // a leaf whose gradient backward() adds to its store
 
-  // Gradients of the scalar loss into the stores of all parameters it depends on.
+  // Gradients of the scalar loss into the stores of all parameters it depends on. Ends the record: a
+  // network's gradient takes the place of its activations, so nothing of this step can be differentiated
+  // afterwards.
   void backward(const Tensor& loss);
 
   // d y / d inputs for a scalar y, zero where y does not depend on an input. No store is touched.
@@ -93,7 +95,7 @@ class Tape {
 
   // While a rule runs:
   bool wants(const Tensor& input) const;                // does the gradient of this input matter?
-  bool wants_parameters() const { return to_stores_; }  // backward(), not gradient()
+  bool wants_parameters() const { return to_stores_; }  // backward(), not gradient(): the last sweep
   bool creating_graph() const { return recording_; }
   void require_first_order(const char* function) const;  // throws Unsupported while creating a graph
   void contribute(const Tensor& input, const Tensor& d_input);
@@ -117,7 +119,7 @@ class Tape {
   std::vector<Slot> slots_;    // gradient of each node, during a sweep
   std::vector<char> on_path_;  // nodes between the root and the inputs of gradient()
   Array<float> one_;
-  bool recording_ = true, to_stores_ = false, sweeping_ = false;
+  bool recording_ = true, to_stores_ = false, sweeping_ = false, ended_ = false;
 };
 
 }  // namespace pwdice

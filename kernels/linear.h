@@ -23,7 +23,7 @@ struct LinearBackwardInput {
   Mat<const float> w;      // (out, in)
   Mat<const float> x;      // (n, in)
   Activation x_act;        // the activation that made x
-  Mat<float> d_x;          // out (n, in)
+  Mat<float> d_x;          // out (n, in); may be x
 };
 void linear_backward_input(Context& ctx, const LinearBackwardInput& op);
 

@@ -27,6 +27,16 @@ TEST_P(TapeWalk, RootMustBeAScalar) {
   expect_error(ErrorCode::InvalidArgument, "the root is 2 x 3", [&] { tape_.backward(square(tape_, x)); });
 }
 
+TEST_P(TapeWalk, BackwardEndsTheRecord) {
+  tape_.begin();
+  const Tensor x = tape_.variable(in_memory(normal(3), 3, 1));
+  const Tensor y = sum(tape_, square(tape_, x));
+  tape_.backward(y);
+  expect_error(ErrorCode::InvalidArgument, "tape.backward: backward() has ended", [&] { tape_.backward(y); });
+  expect_error(ErrorCode::InvalidArgument, "tape.gradient: backward() has ended",
+               [&] { tape_.gradient(y, x, {}); });
+}
+
 TEST_P(TapeWalk, GradientByWhatDoesNotMatterIsZero) {
   tape_.begin();
   const Tensor x = tape_.variable(in_memory(normal(3), 3, 1)),
