@@ -97,7 +97,7 @@ float max_chunk(const float* x, int64_t n) {
   int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {
     const auto v = hn::LoadU(d, x + i);
-    best = hn::IfThenElse(hn::Or(hn::Gt(v, best), hn::Ne(v, v)), v, best);
+    best = hn::IfThenElse(hn::Or(hn::Gt(v, best), hn::IsNaN(v)), v, best);
   }
   HWY_ALIGN float merged[HWY_MAX_BYTES / sizeof(float)];
   hn::Store(best, d, merged);
@@ -232,6 +232,7 @@ void reduce_logsumexp(Context& ctx, const Reduce& op) {
       },
       [&](const Part& part) {
         const auto top = static_cast<double>(part.m);
+        if (std::isnan(m)) return;
         if (!(top <= m)) {  // larger, or NaN
           z = std::isfinite(m) && std::isfinite(top) ? z * std::exp(m - top) + part.z : part.z;
           m = top;
