@@ -169,6 +169,11 @@ void launch(State& state, Graph& graph);
 // Scratch of the device ops whose need depends on the launch shape.
 size_t infonce_scratch_bytes(int64_t n, int64_t d);
 size_t transport_scratch_bytes(int64_t n, int64_t m, int64_t d);
+// 0 in a build without CUDA: the public functions of these have no Context and give enough for both backends.
+size_t linear_scratch_bytes(int64_t n, int64_t in, int64_t out);
+size_t matmul_scratch_bytes(int64_t m, int64_t n, int64_t k);
+size_t gradient_penalty_scratch_bytes(int64_t n, int64_t d, int64_t m);
+size_t scan_scratch_bytes(int64_t n);
 
 }  // namespace pwdice::cuda
 

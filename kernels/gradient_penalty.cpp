@@ -63,7 +63,7 @@ size_t gradient_penalty_scratch_bytes(int64_t n, int64_t d, int64_t m) {
   const int64_t wide = std::max(d, m);
   const size_t product = std::max({cpu::gemm_panels_bytes(wide, m), cpu::gemm_panels_bytes(m, wide),
                                    cpu::gemm_columns_bytes(m, wide), column_reduce_scratch_bytes(n, m)});
-  return inputs + 6 * hidden + product;
+  return std::max(inputs + 6 * hidden + product, cuda::gradient_penalty_scratch_bytes(n, d, m));
 }
 
 }  // namespace pwdice

@@ -57,9 +57,9 @@ void linear_backward_params(Context& ctx, const LinearBackwardParams& op) {
   ctx.on_gpu() ? cuda::linear_backward_params(ctx, op) : cpu::linear_backward_params(ctx, op);
 }
 
-size_t linear_scratch_bytes(int64_t, int64_t in, int64_t out) {
-  const size_t weights = std::max(cpu::gemm_panels_bytes(in, out), cpu::gemm_panels_bytes(out, in));
-  return std::max(weights, cpu::gemm_columns_bytes(out, in));
+size_t linear_scratch_bytes(int64_t n, int64_t in, int64_t out) {
+  return std::max({cpu::gemm_panels_bytes(in, out), cpu::gemm_panels_bytes(out, in),
+                   cpu::gemm_columns_bytes(out, in), cuda::linear_scratch_bytes(n, in, out)});
 }
 
 }  // namespace pwdice

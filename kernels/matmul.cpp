@@ -23,8 +23,8 @@ void matmul(Context& ctx, const Matmul& op) {
 
 size_t matmul_scratch_bytes(int64_t m, int64_t n, int64_t k) {
   // a b^T and a b need b in panels; a^T b works in blocks of k; a^T b^T is (b a)^T, with a in panels.
-  return std::max(
-      {cpu::gemm_panels_bytes(k, n), cpu::gemm_panels_bytes(k, m), cpu::gemm_columns_bytes(m, n)});
+  return std::max({cpu::gemm_panels_bytes(k, n), cpu::gemm_panels_bytes(k, m),
+                   cpu::gemm_columns_bytes(m, n), cuda::matmul_scratch_bytes(m, n, k)});
 }
 
 }  // namespace pwdice

@@ -95,5 +95,9 @@ void abandon_capture(State&) noexcept {}
 void launch(State&, Graph&) { no_cuda(); }
 size_t infonce_scratch_bytes(int64_t, int64_t) { no_cuda(); }
 size_t transport_scratch_bytes(int64_t, int64_t, int64_t) { no_cuda(); }
+size_t linear_scratch_bytes(int64_t, int64_t, int64_t) { return 0; }
+size_t matmul_scratch_bytes(int64_t, int64_t, int64_t) { return 0; }
+size_t gradient_penalty_scratch_bytes(int64_t, int64_t, int64_t) { return 0; }
+size_t scan_scratch_bytes(int64_t) { return 0; }
 
 }  // namespace pwdice::cuda

@@ -10,8 +10,9 @@ namespace pwdice {
 
 size_t scan_scratch_bytes(int64_t n) {
   const int64_t chunks = (n + kScanChunk - 1) / kScanChunk;
-  return Scratch::rounded(
-      std::max(static_cast<size_t>(chunks) * sizeof(double), static_cast<size_t>(n) * sizeof(float)));
+  const size_t cpu =
+      std::max(static_cast<size_t>(chunks) * sizeof(double), static_cast<size_t>(n) * sizeof(float));
+  return std::max(Scratch::rounded(cpu), cuda::scan_scratch_bytes(n));
 }
 
 void cumulative_sum(Context& ctx, const CumulativeSum& op) {

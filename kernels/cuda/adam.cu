@@ -7,28 +7,26 @@
 // Work     t, lr, scale and ok are read on the device, so a captured step follows a schedule and skips an update
 //          that is not finite without asking the host. t is advanced by a launch of its own: the update's
 //          blocks must all see the same t.
-// Numerics 1 - b^t = -expm1(t log1p(b - 1)): b - 1 is exact, so no digits are lost when b^t is close to 1.
 // Cost     4 loads and 3 stores of n floats.
 #include "reduce.cuh"
 
 namespace pwdice::cuda {
 namespace {
 
-__device__ float bias_correction(float beta, float t) { return -expm1f(t * log1pf(beta - 1.f)); }
-
 __global__ void __launch_bounds__(Each::kThreads) adam_kernel(Adam op) {
   if (op.ok[0] == 0.f) return;
-  const float t = static_cast<float>(op.t[0] + 1);
-  const float correction1 = bias_correction(op.beta1, t), correction2 = bias_correction(op.beta2, t);
-  const float lr = op.lr[0], scale = op.scale[0];
+  __shared__ AdamFactors factors;  // two powers in double: one thread, not 256
+  if (threadIdx.x == 0) factors = adam_factors(op, op.lr[0], op.scale[0], op.t[0] + 1);
+  __syncthreads();
+  const AdamFactors f = factors;
   for_each_item(op.param.size, [&](int64_t i) {
     const float p = op.param[i];
-    const float g = scale * op.grad[i] + op.weight_decay * p;
-    const float m = op.beta1 * op.m[i] + (1.f - op.beta1) * g;
-    const float v = op.beta2 * op.v[i] + (1.f - op.beta2) * g * g;
+    const float g = f.scale * op.grad[i] + f.weight_decay * p;
+    const float m = f.beta1 * op.m[i] + f.one_minus_beta1 * g;
+    const float v = f.beta2 * op.v[i] + f.one_minus_beta2 * g * g;
     op.m[i] = m;
     op.v[i] = v;
-    op.param[i] = p - lr * (m / correction1) / (sqrtf(v / correction2) + op.eps);
+    op.param[i] = p - f.step * m / (sqrtf(v) * f.inverse_root2 + f.eps);
   });
 }
 

@@ -18,66 +18,69 @@ struct Split {
   static constexpr int64_t kShortest = 256;  // a shorter slice would not pay for its store and load
 };
 
-// c = sum of the slices, in order.
-__global__ void __launch_bounds__(Each::kThreads)
-    sum_slices_kernel(int slices, int64_t m, int64_t n, const float* parts, float* c, int64_t ldc) {
-  for_each_element(m, n, [&](int64_t i, int64_t j) {
-    float sum = parts[i * n + j];
-    for (int s = 1; s < slices; ++s) sum += parts[(s * m + i) * n + j];
-    c[i * ldc + j] = sum;
+// c (+)= sum of the slices, in order.
+__global__ void __launch_bounds__(Each::kThreads) sum_slices_kernel(Gemm p, int slices, const float* parts) {
+  for_each_element(p.m, p.n, [&](int64_t i, int64_t j) {
+    float& c = p.c[i * p.ldc + j];
+    float sum = parts[i * p.n + j];
+    for (int s = 1; s < slices; ++s) sum += parts[(s * p.m + i) * p.n + j];
+    c = p.epilogue == Epilogue::Add ? c + sum : sum;
   });
 }
 
-// What the CUTLASS kernels do in their epilogue, for the library that has none.
-__global__ void __launch_bounds__(Each::kThreads) epilogue_kernel(Gemm p) {
+// What the CUTLASS kernels do in their epilogue, for a library that has none. product: (m, n), contiguous.
+__global__ void __launch_bounds__(Each::kThreads) epilogue_kernel(Gemm p, const float* product) {
   for_each_element(p.m, p.n, [&](int64_t i, int64_t j) {
     float& c = p.c[i * p.ldc + j];
-    const float product = p.alpha * c;
-    if (p.epilogue == Epilogue::Store) {
-      c = product;
-    } else {
-      const float source = p.source[i * p.source_stride + j];
-      c = p.epilogue == Epilogue::Activate ? activate(p.act, product + source)
-                                           : product * derivative(p.act, source);
+    const float value = product == nullptr ? 0.f : p.alpha * product[i * p.n + j];
+    switch (p.epilogue) {
+      case Epilogue::Activate: c = activate(p.act, value + p.source[i * p.source_stride + j]); break;
+      case Epilogue::Differentiate: c = value * derivative(p.act, p.source[i * p.source_stride + j]); break;
+      case Epilogue::Add: c += value; break;
+      case Epilogue::Store: c = value;
     }
   });
 }
 
-// A product over nothing is zero; the libraries do not launch for it.
-__global__ void __launch_bounds__(Each::kThreads) zero_kernel(Gemm p) {
-  for_each_element(p.m, p.n, [&](int64_t i, int64_t j) { p.c[i * p.ldc + j] = 0.f; });
+void multiply_cublas(const Launch& on, const Gemm& p, CuBlas& cublas, bool tf32) {
+  const bool direct = p.epilogue == Epilogue::Store && p.alpha == 1.f;
+  const ScratchScope scope(on.ctx().scratch());
+  float* product = direct ? p.c : on.scratch<float>(p.m * p.n);
+  cublas.multiply({p.transpose_a, p.transpose_b, static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k),
+                   p.a, p.lda, p.b, p.ldb, product, direct ? p.ldc : p.n},
+                  tf32, on.op());
+  if (direct) return;
+  epilogue_kernel<<<on.grid(p.m * p.n), Each::kThreads, 0, on.stream()>>>(p, product);
+  on.check();
+}
+
+void multiply_cutlass(const Launch& on, const Gemm& p, bool tf32) {
+  const auto cutlass = tf32 ? cutlass_gemm_tf32 : cutlass_gemm_simt;
+  const bool sum = p.epilogue == Epilogue::Store || p.epilogue == Epilogue::Add;
+  const int slices = sum ? gemm_slices(p.m, p.n, p.k) : 1;
+  Gemm whole = p;
+  if (p.epilogue == Epilogue::Add) whole.source = p.c, whole.source_stride = p.ldc;
+  if (slices == 1) {
+    cutlass(on, whole, 1);
+    return;
+  }
+  const ScratchScope scope(on.ctx().scratch());
+  float* parts = on.scratch<float>(slices * p.m * p.n);
+  whole.c = parts, whole.ldc = p.n, whole.epilogue = Epilogue::Store;
+  const int written = cutlass(on, whole, slices);
+  sum_slices_kernel<<<on.grid(p.m * p.n), Each::kThreads, 0, on.stream()>>>(p, written, parts);
+  on.check();
 }
 
 void multiply(const Launch& on, const Gemm& p, bool tf32) {
   if (p.m == 0 || p.n == 0) return;
-  State& state = on.ctx().cuda();
-  if (p.k == 0 || state.cublas) {
-    if (p.k == 0) {
-      zero_kernel<<<on.grid(p.m * p.n), Each::kThreads, 0, on.stream()>>>(p);
-      on.check();
-    } else {
-      state.cublas->multiply({p.transpose_a, p.transpose_b, static_cast<int>(p.m), static_cast<int>(p.n),
-                              static_cast<int>(p.k), p.a, p.lda, p.b, p.ldb, p.c, p.ldc},
-                             tf32, on.op());
-    }
-    if (p.epilogue == Epilogue::Store && p.alpha == 1.f) return;
-    epilogue_kernel<<<on.grid(p.m * p.n), Each::kThreads, 0, on.stream()>>>(p);
+  if (p.k == 0) {  // a product over nothing is zero; the libraries do not launch for it
+    epilogue_kernel<<<on.grid(p.m * p.n), Each::kThreads, 0, on.stream()>>>(p, nullptr);
     on.check();
     return;
   }
-  const auto cutlass = tf32 ? cutlass_gemm_tf32 : cutlass_gemm_simt;
-  const int slices = p.epilogue == Epilogue::Store ? gemm_slices(p.m, p.n, p.k) : 1;
-  if (slices == 1) {
-    cutlass(on, p, 1);
-    return;
-  }
-  const ScratchScope scope(on.ctx().scratch());
-  Gemm parts = p;
-  parts.c = on.scratch<float>(slices * p.m * p.n);
-  parts.ldc = p.n;
-  const int written = cutlass(on, parts, slices);
-  sum_slices_kernel<<<on.grid(p.m * p.n), Each::kThreads, 0, on.stream()>>>(written, p.m, p.n, parts.c, p.c, p.ldc);
-  on.check();
+  CuBlas* cublas = on.ctx().cuda().cublas.get();
+  cublas != nullptr ? multiply_cublas(on, p, *cublas, tf32) : multiply_cutlass(on, p, tf32);
 }
 
 }  // namespace
@@ -87,9 +90,9 @@ int gemm_slices(int64_t m, int64_t n, int64_t k) {
   return static_cast<int>(std::max<int64_t>(1, std::min(Split::kBlocks / tiles, k / Split::kShortest)));
 }
 
+// Slices of a split product, or the one product that cuBLAS leaves to an epilogue kernel.
 size_t gemm_scratch_bytes(int64_t m, int64_t n, int64_t k) {
-  const int slices = gemm_slices(m, n, k);
-  return slices == 1 ? 0 : Scratch::rounded(static_cast<size_t>(slices * m * n) * sizeof(float));
+  return Scratch::rounded(static_cast<size_t>(gemm_slices(m, n, k) * m * n) * sizeof(float));
 }
 
 void gemm(const Launch& on, const Gemm& product) {

@@ -40,8 +40,11 @@ class LayerEpilogue {
   CUTLASS_DEVICE FragmentOutput operator()(const FragmentAccumulator& product, const FragmentSource& source) const {
     FragmentOutput result;
     const float value = params_.alpha * product[0];
-    result[0] = params_.epilogue == Epilogue::Activate ? activate(params_.act, value + source[0])
-                                                       : value * derivative(params_.act, source[0]);
+    switch (params_.epilogue) {
+      case Epilogue::Activate: result[0] = activate(params_.act, value + source[0]); break;
+      case Epilogue::Differentiate: result[0] = value * derivative(params_.act, source[0]); break;
+      default: result[0] = value + source[0];
+    }
     return result;
   }
   CUTLASS_DEVICE FragmentOutput operator()(const FragmentAccumulator& product) const {

@@ -12,6 +12,7 @@ enum class Epilogue {
   Store,
   Activate,       // f(product + source), source broadcast over rows: a layer's bias
   Differentiate,  // product * f'(source): the gradient before the activation that made source
+  Add,            // product + what c held
 };
 
 // Row-major c (m, n) = epilogue(alpha op(a) op(b)), op(x) = x or x^T.

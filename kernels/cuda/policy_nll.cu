@@ -13,17 +13,17 @@
 namespace pwdice::cuda {
 namespace {
 
-constexpr float kLogTwoPi = 1.8378770664093453f;
+constexpr float kLogTwoPi = 1.83787707f;
+constexpr float kAtanhBound = 7.25432861f;  // atanh(1 - 1e-6); 1 - 1e-6 itself, as a float, would move it by 0.006
 
 struct Gaussian {
   float x, deviation, precision, tanh_raw, logvar;  // deviation = x - mean, precision = exp(-logvar)
 };
 
 __device__ Gaussian gaussian(float mean, float raw, float action) {
-  constexpr float kLimit = 1.f - 1e-6f;
   Gaussian g;
-  const float a = action > kLimit ? kLimit : (action < -kLimit ? -kLimit : action);  // NaN stays
-  g.x = atanhf(a);
+  const float x = atanhf(action);
+  g.x = x > kAtanhBound ? kAtanhBound : (x < -kAtanhBound ? -kAtanhBound : x);  // NaN stays
   g.tanh_raw = tanhf(raw);
   g.logvar = 7.f * g.tanh_raw - 3.f;
   g.precision = expf(-g.logvar);

@@ -15,7 +15,7 @@ struct Tile {
   static constexpr int kThreads = 256, kRows = kThreads / 32;
   static constexpr int kColumns = 32, kChunkRows = 512;
   static_assert(kChunkRows % kRows == 0);
-  static_assert(kChunkRows == 512, "column_reduce_scratch_bytes() counts chunks of 512 rows");
+  static_assert(kChunkRows == kReduceRows, "column_reduce_scratch_bytes() counts such chunks");
 };
 
 struct Load {

@@ -70,7 +70,8 @@ __device__ __forceinline__ T block_fold(T v) {
 // A device-wide fold: chunks by block, then one block over the chunks' parts.
 struct Chunk {
   static constexpr int kThreads = 256, kItems = 32, kSize = kThreads * kItems;
-  static_assert(kSize == 8192, "reduce_scratch_bytes() and its kin count chunks of 8192");
+  static_assert(kSize == kReduceChunk && kSize == kBceChunk && kSize >= kPolicyRows,
+                "the ops' <op>_scratch_bytes() count such chunks");
 };
 
 // This block's chunk of [0, n), folded; the result is in thread 0.
@@ -110,6 +111,16 @@ __global__ void __launch_bounds__(Chunk::kThreads) fold_one_chunk_kernel(int64_t
   if (threadIdx.x == 0) finish(typename Fold::Total(part));
 }
 
+// Any n in one block and without scratch, for vectors that are short in practice.
+template <class Fold, class Load, class Finish>
+__global__ void __launch_bounds__(Chunk::kThreads) fold_in_one_block_kernel(int64_t n, Load load, Finish finish) {
+  using Total = typename Fold::Total;
+  Total total = Fold::empty();
+  for (int64_t i = threadIdx.x; i < n; i += Chunk::kThreads) total = Fold::join(total, Total(load(i)));
+  total = block_fold<Fold, Chunk::kThreads>(total);
+  if (threadIdx.x == 0) finish(total);
+}
+
 inline int64_t chunk_count(int64_t n) { return ceil_div(n, Chunk::kSize); }
 
 // finish(the fold of load(i) over i in [0, n)) runs once, on the device.
@@ -126,6 +137,12 @@ void fold(const Launch& on, int64_t n, Load load, Finish finish) {
   fold_chunks_kernel<Fold><<<on.grid(n, Chunk::kSize), Chunk::kThreads, 0, on.stream()>>>(n, load, parts);
   on.check();
   fold_parts_kernel<Fold><<<1, Chunk::kThreads, 0, on.stream()>>>(chunk_count(n), parts, finish);
+  on.check();
+}
+
+template <class Fold, class Load, class Finish>
+void fold_in_one_block(const Launch& on, int64_t n, Load load, Finish finish) {
+  fold_in_one_block_kernel<Fold><<<1, Chunk::kThreads, 0, on.stream()>>>(n, load, finish);
   on.check();
 }
 

@@ -7,7 +7,7 @@
 namespace pwdice::cuda {
 
 // The length of a row as largest * root: squares of 1e-30 or 1e30 neither vanish nor overflow. largest is 0 for
-// a zero row and NaN for a row that has one.
+// a row without a usable length (the inverse would be no float) and NaN for a row that has one.
 struct RowLength {
   float largest, root;
 
@@ -31,7 +31,8 @@ __device__ __forceinline__ RowLength row_length(const float* v, int64_t cols, in
       sum += x * x;
     }
   }
-  return {largest, sqrtf(warp_fold<SumFold>(sum))};
+  const float root = sqrtf(warp_fold<SumFold>(sum));
+  return {isinf(1.f / (largest * root)) ? 0.f : largest, root};
 }
 
 // Kernels with one warp per row.

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The pwdice authors
+
+# The CUDA backend: whether there is one, what it is compiled with, and how it joins the kernels library.
+#   PWDICE_CUDA                 AUTO: when nvcc and CUTLASS are found; ON: or fail; OFF
+#   PWDICE_CUDA_ARCHITECTURES   machine code for each, and PTX for the newest, which later devices compile themselves
+#   PWDICE_CUTLASS_DIR          CUTLASS headers; also looked for in build/venv, where tools/setup.sh --cuda puts them
+#   PWDICE_PTXCPU               run the backend's tests on the CPU (tools/ptxcpu); does not need PWDICE_CUDA
+
+find_program(PWDICE_NVCC nvcc HINTS ${CMAKE_CUDA_COMPILER} ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+file(GLOB pwdice_venv_cutlass
+     ${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/cutlass_library/source/include)
+find_path(PWDICE_CUTLASS_DIR cutlass/gemm/kernel/default_gemm_universal.h HINTS ${pwdice_venv_cutlass} ENV CUTLASS_PATH
+          PATH_SUFFIXES include DOC "Headers of CUTLASS 2.x or later")
+
+set(missing)
+if(NOT PWDICE_NVCC)
+  list(APPEND missing "nvcc")
+endif()
+if(NOT PWDICE_CUTLASS_DIR)
+  list(APPEND missing "CUTLASS (tools/setup.sh --cuda, or PWDICE_CUTLASS_DIR)")
+endif()
+list(JOIN missing " and " missing)
+if(PWDICE_CUDA STREQUAL "ON" AND missing)
+  message(FATAL_ERROR "PWDICE_CUDA is ON, but not found: ${missing}")
+endif()
+if(PWDICE_CUDA STREQUAL "OFF" OR missing)
+  set(PWDICE_CUDA_FOUND FALSE)
+else()
+  set(PWDICE_CUDA_FOUND TRUE)
+endif()
+if(missing OR NOT PROJECT_IS_TOP_LEVEL)
+  set(ptxcpu_default OFF)
+else()
+  set(ptxcpu_default ${PWDICE_CUDA_FOUND})
+endif()
+option(PWDICE_PTXCPU "Run the tests of the CUDA backend on the CPU, through tools/ptxcpu" ${ptxcpu_default})
+
+# Files of the backend that are not an op of their own.
+set(PWDICE_CUDA_PARTS cublas gemm gemm_simt gemm_tf32 infonce_sweep_bf16 infonce_sweep_fp32 infonce_sweep_tf32 linear_head
+    state transport_paired)
+# 554: the conversion of a const view to itself, which a constraint removes. CUTLASS wants relaxed constexpr.
+set(PWDICE_NVCC_OPTIONS --expt-relaxed-constexpr --diag-suppress=554)
+
+if(PWDICE_CUDA_FOUND)
+  set(CMAKE_CUDA_COMPILER ${PWDICE_NVCC} CACHE FILEPATH "CUDA compiler")
+  list(GET PWDICE_CUDA_ARCHITECTURES -1 newest)
+  set(CMAKE_CUDA_ARCHITECTURES ${PWDICE_CUDA_ARCHITECTURES})
+  list(TRANSFORM CMAKE_CUDA_ARCHITECTURES APPEND -real)
+  list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest}-virtual)
+  enable_language(CUDA)
+  # CMake 3.25 does not know the flag of this nvcc for C++20.
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+  set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  find_package(CUDAToolkit REQUIRED)
+endif()
+
+# pwdice_add_cuda(<target> <op>...): adds the backend to the library, or the symbols that stand for its absence. The .cu
+# files are an object library of their own, so that whoever links the result needs no CUDA language.
+function(pwdice_add_cuda target)
+  set(sources ${ARGN} ${PWDICE_CUDA_PARTS})
+  list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/cuda/)
+  list(TRANSFORM sources APPEND .cu)
+  set_property(GLOBAL PROPERTY PWDICE_CUDA_SOURCES ${sources})
+  if(NOT PWDICE_CUDA_FOUND)
+    if(PWDICE_CUDA STREQUAL "AUTO")
+      message(STATUS "pwdice: no CUDA backend, not found: ${missing}")
+    endif()
+    target_sources(${target} PRIVATE no_cuda.cpp)
+    return()
+  endif()
+  message(STATUS "pwdice: CUDA backend for ${PWDICE_CUDA_ARCHITECTURES}")
+  list(JOIN PWDICE_CUDA_ARCHITECTURES " " architectures)
+  add_library(pwdice_cuda OBJECT ${sources})
+  set_target_properties(pwdice_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
+  target_include_directories(pwdice_cuda SYSTEM PRIVATE ${PWDICE_CUTLASS_DIR})
+  target_compile_definitions(pwdice_cuda PRIVATE "PWDICE_CUDA_ARCHITECTURE_LIST=\"${architectures}\"")
+  target_compile_options(pwdice_cuda PRIVATE ${PWDICE_NVCC_OPTIONS} -Xcompiler=-Wall,-Wextra)
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:pwdice_cuda>)
+  # Static runtime: the program starts where there is no driver.
+  target_link_libraries(${target} PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
+endfunction()
