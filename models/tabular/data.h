@@ -79,6 +79,7 @@ Instance draw_instance(const RandomMdpOptions& options, int expert_size, int agn
 struct CellKey {
   int expert_size = 0, agnostic_size = 0;
   double eta = 0;
+  bool operator==(const CellKey&) const = default;
 };
 
 // Replays the 480 published instances in stream order: agnostic size, expert size, eta, index.

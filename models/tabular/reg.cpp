@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 //
-// Continuation: the programme is solved for eps = max(target, 0.1 spread/4^k), k = 0, 1, .., each from the
-// last answer, coarsely until the target is reached: at a small eps the exponents are hundreds and Newton,
-// started from zero, crawls.
+// Continuation: the programme is solved for eps = max(target, 0.1 spread 0.6^k), k = 0, 1, .., each started
+// from the line through the last two answers, coarsely until the target is reached. At a small eps the
+// exponents are hundreds and Newton, started from zero, crawls.
 #include "reg.h"
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 namespace pwdice::tabular {
 namespace {
 
-constexpr double kStart = 0.1, kShrink = 0.25;
-constexpr double kStepLimit = 1000;  // in units of eps; only where Newton starts, it adapts
-constexpr double kCoarseTolerance = 1e-4;
+constexpr double kStart = 0.1, kShrink = 0.6;
+constexpr double kStepLimit = 100;  // in units of eps; where Newton starts, it adapts
+constexpr double kCoarse = 1e-5;    // squared decrement per eps
 
 double cost_spread(const Cost& cost) {
   if (cost.table.empty()) return 1;
@@ -62,12 +62,22 @@ RegSolution solve_reg(const Problem& problem, const RegOptions& options) {
   Eigen::VectorXd x = Eigen::VectorXd::Zero(dual.size());
   const double smallest = std::min(options.eps1, options.eps2);
   int iterations = 0;
+  Eigen::VectorXd last_x;
+  double last_eps = 0;
   for (double eps = kStart * cost_spread(problem.cost); eps > smallest; eps *= kShrink) {
     dual.set_eps(std::max(options.eps1, eps), std::max(options.eps2, eps));
-    iterations +=
-        minimise(dual, x, {.tolerance = kCoarseTolerance, .step_limit = kStepLimit * eps}).iterations;
-    // While the divergences dominate, the multipliers shrink with eps.
-    x *= std::max(kShrink, smallest / eps);
+    iterations += minimise(dual, x, {.tolerance = kCoarse * eps, .step_limit = kStepLimit * eps}).iterations;
+    const double next = std::max(smallest, eps * kShrink);
+    const Eigen::VectorXd here = x;
+    // The multipliers are nearly linear in eps; of the first answer only the part that shrinks with eps is
+    // known.
+    if (last_eps > 0) {
+      x += (next - eps) / (eps - last_eps) * (x - last_x);
+    } else {
+      x *= next / eps;
+    }
+    last_x = here;
+    last_eps = eps;
   }
   dual.set_eps(options.eps1, options.eps2);
   const auto newton = minimise(dual, x, {.step_limit = kStepLimit * smallest});
