@@ -112,6 +112,12 @@ TEST_F(FaultTest, MissingBarrierIsSeenInEveryOrder) {
   }
 }
 
+TEST_F(FaultTest, EndlessWait) {
+  ptxcpu_set_timeout(0.2);
+  expect(Bug::kEndlessWait, cudaErrorLaunchTimeout, "poll memory");
+  ptxcpu_set_timeout(60);
+}
+
 TEST_F(FaultTest, UseAfterFree) {
   const std::vector<float> input = random_floats(kElements);
   DeviceArray<float> y(kElements), sum(std::vector<float>{0}), scratch(1);

@@ -53,6 +53,18 @@ function(_ptxcpu_add_runtime)
   target_link_libraries(ptxcpu PUBLIC Threads::Threads)
 endfunction()
 
+# The cuBLAS stand-in (target ptxcpu_cublas): a shared library to be loaded with dlopen; tell the
+# program its path, $<TARGET_FILE:ptxcpu_cublas>, through the environment (PWDICE_CUBLAS_LIBRARY).
+function(ptxcpu_add_cublas)
+  _ptxcpu_add_runtime()
+  if(TARGET ptxcpu_cublas)
+    return()
+  endif()
+  add_library(ptxcpu_cublas SHARED ${PTXCPU_DIR}/cublas/cublas.cpp ${PTXCPU_DIR}/cublas/gemm.cpp)
+  target_compile_options(ptxcpu_cublas PRIVATE -O3 -march=x86-64-v3 -Wall -Wextra)
+  target_link_libraries(ptxcpu_cublas PRIVATE ptxcpu)
+endfunction()
+
 function(ptxcpu_add_library target)
   cmake_parse_arguments(ARG "CHECK;COUNT;ALLOW_UNSUPPORTED" "ARCH" "SOURCES;INCLUDES;DEFINES;OPTIONS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)

@@ -234,7 +234,8 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = ptxcpu::kRuntimeVersion;
+  const std::lock_guard lock(ptxcpu::runtime().mutex());
+  *version = ptxcpu::runtime().has_driver() ? ptxcpu::kRuntimeVersion : 0;
   return cudaSuccess;
 }
 }

@@ -17,6 +17,12 @@ bool same_topology(const std::vector<GraphNode>& a, const std::vector<GraphNode>
   });
 }
 
+cudaError_t instantiate(cudaGraphExec_t* exec, cudaGraph_t graph) {
+  if (!exec || !graph) return cudaErrorInvalidValue;
+  *exec = new CUgraphExec_st{graph->nodes, graph->memory};
+  return cudaSuccess;
+}
+
 cudaError_t replay(const std::vector<GraphNode>& nodes) {
   for (const GraphNode& node : nodes)
     if (const cudaError_t error = node.work()) return error;
@@ -29,14 +35,10 @@ cudaError_t replay(const std::vector<GraphNode>& nodes) {
 extern "C" {
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  return api(__func__, [&] {
-    if (!exec || !graph) return cudaErrorInvalidValue;
-    *exec = new CUgraphExec_st{graph->nodes, graph->memory};
-    return cudaSuccess;
-  });
+  return api(__func__, [&] { return ptxcpu::instantiate(exec, graph); });
 }
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
-  return cudaGraphInstantiate(exec, graph, flags);
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  return api(__func__, [&] { return ptxcpu::instantiate(exec, graph); });
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {

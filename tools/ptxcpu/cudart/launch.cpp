@@ -35,7 +35,7 @@ cudaError_t resolve(const void* function, KernelRef* kernel, const RegisteredKer
   *kernel = find_kernel(found->digest, found->name);
   if (!kernel->kernel) {
     const std::string reason = refusal(found->digest, found->name);
-    add_report("kernel " + demangle(found->name.c_str()) +
+    add_report("kernel " + short_kernel_name(found->name.c_str()) +
                (reason.empty() ? " was not translated for this program" : " was refused by the translator: " + reason));
     return cudaErrorInvalidDeviceFunction;
   }
@@ -142,6 +142,7 @@ cudaError_t cudaFuncSetCacheConfig(const void*, cudaFuncCache) {
   return api(__func__, [] { return cudaSuccess; });
 }
 
+// Registers stay 0: only ptxas knows them.
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* function) {
   return api(__func__, [&] {
     ptxcpu::KernelRef kernel;
@@ -152,7 +153,6 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
     attributes->sharedSizeBytes = kernel.kernel->shared_bytes;
     attributes->maxDynamicSharedSizeBytes = int(registered->dynamic_shared_limit);
     attributes->ptxVersion = attributes->binaryVersion = int(kernel.module->target);
-    attributes->numRegs = 32;
     return cudaSuccess;
   });
 }

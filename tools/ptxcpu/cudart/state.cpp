@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The pwdice authors
 #include "state.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -92,6 +93,11 @@ cudaError_t Runtime::take_last_error(bool clear) {
 }
 
 void Runtime::inject(const std::string& call, int nth, cudaError_t error) { injections_.push_back({call, nth, error}); }
+
+bool Runtime::has_driver() const {
+  return std::none_of(injections_.begin(), injections_.end(),
+                      [](const Injection& entry) { return entry.call == "*" && entry.remaining == 0; });
+}
 
 uint64_t Runtime::call_count(const std::string& call) const {
   const auto found = calls_.find(call);

@@ -30,6 +30,7 @@ class Runtime {
   cudaError_t take_last_error(bool clear);
 
   void inject(const std::string& call, int nth, cudaError_t error);
+  bool has_driver() const;  // false while every call is made to fail
   uint64_t call_count(const std::string& call) const;
   void reset();
   void clear_sticky() { sticky_ = cudaSuccess; }

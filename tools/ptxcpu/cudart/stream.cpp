@@ -108,6 +108,20 @@ cudaError_t record(CUevent_st* event, CUstream_st* stream) {
   return cudaSuccess;
 }
 
+cudaError_t create_stream(cudaStream_t* stream, unsigned flags, int priority) {
+  if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
+  *stream = new CUstream_st{flags, priority, {}};
+  table().streams.insert(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t create_event(cudaEvent_t* event, unsigned flags) {
+  if (!event) return cudaErrorInvalidValue;
+  *event = new CUevent_st;
+  (*event)->flags = flags;
+  return cudaSuccess;
+}
+
 bool is_captured(const CUevent_st* event) { return event->capture && event->capture->origin; }
 
 }  // namespace
@@ -159,18 +173,15 @@ using ptxcpu::table;
 
 extern "C" {
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
-  return api(__func__, [&] {
-    if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
-    *stream = new CUstream_st{flags, priority, {}};
-    table().streams.insert(*stream);
-    return cudaSuccess;
-  });
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return api(__func__, [&] { return ptxcpu::create_stream(stream, cudaStreamDefault, 0); });
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return cudaStreamCreateWithPriority(stream, flags, 0);
+  return api(__func__, [&] { return ptxcpu::create_stream(stream, flags, 0); });
 }
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0); }
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  return api(__func__, [&] { return ptxcpu::create_stream(stream, flags, priority); });
+}
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return api(__func__, [&] {
@@ -265,14 +276,12 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
 
 // ---- events ----------------------------------------------------------------------------------------
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
-  return api(__func__, [&] {
-    *event = new CUevent_st;
-    (*event)->flags = flags;
-    return cudaSuccess;
-  });
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return api(__func__, [&] { return ptxcpu::create_event(event, cudaEventDefault); });
 }
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  return api(__func__, [&] { return ptxcpu::create_event(event, flags); });
+}
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return api(__func__, [&] {

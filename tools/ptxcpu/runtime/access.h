@@ -30,8 +30,11 @@ namespace ptxcpu {
 constexpr uint32_t kStackBytes = 256 * 1024;
 
 // Strong accesses (volatile, relaxed, acquire, release) and atomics do not race with one another.
-enum class Access : uint8_t { kRead, kWrite, kAtomic, kStrongRead, kStrongWrite };
-inline bool is_write(Access kind) { return kind != Access::kRead && kind != Access::kStrongRead; }
+// A fragment read (ldmatrix) may fetch memory nobody wrote: pipelines load one stage too many.
+enum class Access : uint8_t { kRead, kFragmentRead, kWrite, kAtomic, kStrongRead, kStrongWrite };
+inline bool is_write(Access kind) {
+  return kind == Access::kWrite || kind == Access::kAtomic || kind == Access::kStrongWrite;
+}
 inline bool is_strong(Access kind) { return kind >= Access::kAtomic; }
 enum class Space : uint8_t { kGlobal, kShared };
 

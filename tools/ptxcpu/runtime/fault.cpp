@@ -55,7 +55,7 @@ void report_in_launch(Thread* thread, int site, Fault kind, const char* format, 
                 thread->tid[0], thread->tid[1], thread->tid[2]);
   launch->failed = true;
   launch->error = error_code(kind);
-  add_report(std::string(what) + "; kernel " + demangle(launch->kernel->name) + ", " +
+  add_report(std::string(what) + "; kernel " + short_kernel_name(launch->kernel->name) + ", " +
              site_text(launch->module, site) + ", " + where);
 }
 

@@ -99,7 +99,7 @@ int run_launch(const KernelRef& kernel, const LaunchShape& shape, const uint8_t*
   const int error = GridRunner(kernel, shape, params).run();
   if (options().trace) {
     std::fprintf(stderr, "ptxcpu: %s <<<(%u,%u,%u), (%u,%u,%u), %u>>> error %d, %.3f s\n",
-                 demangle(kernel.kernel->name).c_str(), shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
+                 short_kernel_name(kernel.kernel->name).c_str(), shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
                  shape.block[1], shape.block[2], shape.dynamic_shared_bytes, error,
                  std::chrono::duration<double>(Clock::now() - begin).count());
   }

@@ -81,6 +81,12 @@ std::string demangle(const char* name) {
   return result;
 }
 
+std::string short_kernel_name(const char* name) {
+  constexpr size_t kLongest = 160;
+  const std::string full = demangle(name);
+  return full.size() <= kLongest ? full : full.substr(0, kLongest) + "...";
+}
+
 std::string site_text(const ModuleInfo* module, int site) {
   if (site < 0 || uint32_t(site) >= module->site_count) return "?";
   const SiteInfo& info = module->sites[site];

@@ -27,6 +27,7 @@ std::string refusal(uint64_t digest, const std::string& name);
 uint32_t highest_target();
 
 std::string demangle(const char* name);
+std::string short_kernel_name(const char* name);  // for reports: templates can fill a page
 std::string site_text(const ModuleInfo* module, int site);
 
 }  // namespace ptxcpu

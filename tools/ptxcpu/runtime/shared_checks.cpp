@@ -86,8 +86,8 @@ void check_shared(Thread* thread, int site, uint32_t offset, uint32_t bytes, Acc
     if (word.pending & mask)
       fault(thread, site, Fault::kRace,
             "shared memory race: %s at offset %u of an asynchronous copy that has not been waited for", verb(kind), at);
-    const bool reads = kind != Access::kWrite && kind != Access::kStrongWrite;
-    if (reads && (word.initialized & mask) != mask && options().check_shared_init)
+    const bool uses_value = kind == Access::kRead || kind == Access::kStrongRead || kind == Access::kAtomic;
+    if (uses_value && (word.initialized & mask) != mask && options().check_shared_init)
       fault(thread, site, Fault::kUninitialized, "read of uninitialised shared memory at offset %u", at);
     check_writer(thread, site, word, at, mask, kind);
     if (is_write(kind)) check_readers(thread, site, word, at, mask, kind);

@@ -20,7 +20,7 @@ def _shape(instruction):
 
 def _matrix_pointer(context, instruction, operand, count):
     generic = "true" if space_of(instruction) == "generic" else "false"
-    kind = "kRead" if instruction.opcode == "ldmatrix" else "kWrite"
+    kind = "kFragmentRead" if instruction.opcode == "ldmatrix" else "kWrite"
     return (f"m.row = matrix_row(T, {context.site(instruction)}, {context.address(operand)}, {count}, "
             f"{generic}, Access::{kind}); ")
 
