@@ -2,12 +2,13 @@
 // Copyright (c) 2026 The pwdice authors
 
 // The Bellman-flow term with its linear part, residuals over a data set, weights of behaviour cloning.
-//   y_i = (v_i - discount_i v_next_i - u_i)/eps       L = conjugate of y (conjugate.cuh) - init_weight mean(v_init)
-//   d_v = s_i    d_v_next = -discount_i s_i    d_u = -s_i    d_v_init = -init_weight / k       s = the slope
-// Work     O(n): one block folds v_init, then y, and an elementwise kernel writes the gradients. y is recomputed
+//   y_i = (v_i - discount_i v_next_i - u_i)/eps       L = conjugate of y (conjugate.cuh) - init_weight
+//   mean(v_init) d_v = s_i    d_v_next = -discount_i s_i    d_u = -s_i    d_v_init = -init_weight / k       s
+//   = the slope
+// Work     O(n): one block folds v_init, then y, and an elementwise kernel writes the gradients. y is
+// recomputed
 //          from its inputs rather than stored.
 #include "../bellman.h"
-
 #include "conjugate.cuh"
 #include "math.cuh"
 
@@ -54,7 +55,8 @@ __global__ void __launch_bounds__(Each::kThreads) bellman_residual_kernel(Bellma
   for_each_item(op.y.size, [&](int64_t i) { op.y[i] = y(i); });
 }
 
-__global__ void __launch_bounds__(Each::kThreads) policy_weights_kernel(PolicyWeights op, const float* largest) {
+__global__ void __launch_bounds__(Each::kThreads)
+    policy_weights_kernel(PolicyWeights op, const float* largest) {
   const float top = *largest;
   for_each_item(op.w.size, [&](int64_t i) {
     const float y = op.y[i];
@@ -76,9 +78,10 @@ void bellman(Context& ctx, const Bellman& op) {
   float* linear = on.scratch<float>(1);
   const int64_t n = op.v.size, k = op.v_init.size;
   fold_in_one_block<SumFold>(
-      on, k, Load{op.v_init}, StoreLinear{-static_cast<double>(op.init_weight) / static_cast<double>(k), linear});
-  fold_conjugate(on, op.divergence, n, FlowResidual{op.v, op.v_next, op.u, op.discount, op.eps}, op.eps, total,
-                 linear, op.loss);
+      on, k, Load{op.v_init},
+      StoreLinear{-static_cast<double>(op.init_weight) / static_cast<double>(k), linear});
+  fold_conjugate(on, op.divergence, n, FlowResidual{op.v, op.v_next, op.u, op.discount, op.eps}, op.eps,
+                 total, linear, op.loss);
   bellman_kernel<<<on.grid(std::max(n, k)), Each::kThreads, 0, on.stream()>>>(op, total);
   on.check();
 }

@@ -53,9 +53,12 @@ struct StoreChi2 {
 
 __device__ inline float slope(Divergence divergence, float y, const Lse* total, float inv_n) {
   switch (divergence) {
-    case Divergence::Kl: return expf(y - total->m) / total->z;
-    case Divergence::Chi2: return (y + 1.f) * inv_n;
-    default: return (y < -1.f ? 0.f : y + 1.f) * inv_n;
+    case Divergence::Kl:
+      return expf(y - total->m) / total->z;
+    case Divergence::Chi2:
+      return (y + 1.f) * inv_n;
+    default:
+      return (y < -1.f ? 0.f : y + 1.f) * inv_n;
   }
 }
 

@@ -2,8 +2,9 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
-// Streamed tiles of pair costs, for views of any width, stride and alignment: the FP32 layout of pair_tile.cuh with
-// the width taken in chunks of 32. Out of range is loaded as zero, so a narrow or odd width costs nothing but time.
+// Streamed tiles of pair costs, for views of any width, stride and alignment: the FP32 layout of
+// pair_tile.cuh with the width taken in chunks of 32. Out of range is loaded as zero, so a narrow or odd
+// width costs nothing but time.
 
 #include "../pairwise_cost.h"
 #include "pair_tile.cuh"
@@ -26,23 +27,13 @@ struct PairSweep {
 };
 
 struct CostTile {
-  static constexpr int kRows = 128, kCols = Fp32Lane::kCols, kThreads = 256, kDepth = 32, kStride = kDepth + 4;
+  static constexpr int kRows = 128, kCols = Fp32Lane::kCols, kThreads = 256, kDepth = 32,
+                       kStride = kDepth + 4;
   static constexpr int kOwnerElements = kRows * kStride, kTileElements = kCols * kStride;
   static constexpr size_t kSharedBytes = 2 * (kOwnerElements + kTileElements) * sizeof(float);
   static_assert(kSharedBytes <= 48 << 10, "no more than every device gives unasked");
   static_assert(kRows == kThreads / 64 * Fp32Lane::kWarpRows);
 };
-
-// 4 bytes to shared memory, or zero.
-__device__ __forceinline__ void copy4(float* shared, const float* global, bool inside) {
-#if __CUDA_ARCH__ >= 800
-  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
-  const int bytes = inside ? 4 : 0;
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
-#else
-  *shared = inside ? *global : 0.f;
-#endif
-}
 
 // Chunk `chunk` of kTileRows rows from `first` on: a warp loads 32 neighbouring components of one row.
 template <int kTileRows>
@@ -81,21 +72,24 @@ __device__ __forceinline__ void add_distance_terms(Distance distance, const floa
 // The distance from the sum of its terms.
 __device__ __forceinline__ float finish_distance(Distance distance, float sum, float length_product) {
   switch (distance) {
-    case Distance::Euclidean: return sqrtf(sum);
-    case Distance::ExpManhattan: return expm1f(sum);
-    case Distance::Cosine: return 1.f - sum / fmaxf(length_product, 1e-6f);
-    default: return sum;
+    case Distance::Euclidean:
+      return sqrtf(sum);
+    case Distance::ExpManhattan:
+      return expm1f(sum);
+    case Distance::Cosine:
+      return 1.f - sum / fmaxf(length_product, 1e-6f);
+    default:
+      return sum;
   }
 }
 
-// Walks the tiles of a block's rows. consume(first_column, value) gets this thread's 4 x 4 values of each tile,
-// rows first_row + at.row(i), columns first_column + at.col(j); columns past the end carry no meaning.
+// Walks the tiles of a block's rows. consume(first_column, value) gets this thread's 4 x 4 values of each
+// tile, rows first_row + at.row(i), columns first_column + at.col(j); columns past the end carry no meaning.
 template <class Consume>
-__device__ __forceinline__ void sweep_tiles(const PairSweep& sweep, int64_t first_row, int64_t begin, int64_t end,
-                                            float* shared, Consume consume) {
+__device__ __forceinline__ void sweep_tiles(const PairSweep& sweep, int64_t first_row, int64_t begin,
+                                            int64_t end, float* shared, Consume consume) {
   const Fp32Lane at;
-  const int chunks =
-      static_cast<int>((sweep.owner.points.cols + CostTile::kDepth - 1) / CostTile::kDepth);
+  const int chunks = static_cast<int>((sweep.owner.points.cols + CostTile::kDepth - 1) / CostTile::kDepth);
   float* owners = shared;
   float* tiles = shared + 2 * CostTile::kOwnerElements;
   const int64_t steps = (end - begin) * chunks;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
-#include "cublas.h"
-
 #include <dlfcn.h>
 
 #include <cstdlib>
 
+#include "cublas.h"
 #include "state.h"
 
 namespace pwdice::cuda {
@@ -38,8 +37,8 @@ struct CuBlas::Api {
   int (*set_stream)(Handle, cudaStream_t);
   int (*set_workspace)(Handle, void*, size_t);
   int (*set_math_mode)(Handle, int);
-  int (*sgemm)(Handle, int, int, int, int, int, const float*, const float*, int, const float*, int, const float*,
-               float*, int);
+  int (*sgemm)(Handle, int, int, int, int, int, const float*, const float*, int, const float*, int,
+               const float*, float*, int);
 
   template <class F>
   void find(F& function, const char* symbol) {
@@ -69,6 +68,7 @@ CuBlas::CuBlas(State& state) : state_(state) {
   const bool ready = api_->create(&handle_) == 0 && api_->set_stream(handle_, state.stream) == 0 &&
                      api_->set_workspace(handle_, workspace_, kWorkspaceBytes) == 0;
   if (!ready) {
+    if (handle_ != nullptr) api_->destroy(handle_);
     release(state, workspace_);
     fail(ErrorCode::Unsupported, "cublas: no handle could be made on device {}", state.device);
   }
@@ -84,14 +84,14 @@ void CuBlas::multiply(const Product& p, bool tf32, const char* op) {
   const float one = 1.f, zero = 0.f;
   // cuBLAS is column-major: the row-major product is c^T = op(b)^T op(a)^T.
   const int mode = api_->set_math_mode(handle_, tf32 ? kTf32Math : kPedanticMath);
-  const int status =
-      mode != 0 ? mode
-                : api_->sgemm(handle_, p.transpose_b ? kTranspose : kNoTranspose,
-                              p.transpose_a ? kTranspose : kNoTranspose, p.n, p.m, p.k, &one, p.b,
-                              static_cast<int>(p.ldb), p.a, static_cast<int>(p.lda), &zero, p.c,
-                              static_cast<int>(p.ldc));
+  const int status = mode != 0 ? mode
+                               : api_->sgemm(handle_, p.transpose_b ? kTranspose : kNoTranspose,
+                                             p.transpose_a ? kTranspose : kNoTranspose, p.n, p.m, p.k, &one,
+                                             p.b, static_cast<int>(p.ldb), p.a, static_cast<int>(p.lda),
+                                             &zero, p.c, static_cast<int>(p.ldc));
   if (status != 0) {
-    fail(ErrorCode::Internal, "{}: cuBLAS answered {} to a product of {} x {} x {}", op, status, p.m, p.n, p.k);
+    fail(ErrorCode::Internal, "{}: cuBLAS answered {} to a product of {} x {} x {}", op, status, p.m, p.n,
+         p.k);
   }
 }
 

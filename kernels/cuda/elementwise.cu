@@ -10,27 +10,42 @@ namespace {
 
 __device__ float apply(Unary f, float x) {
   switch (f) {
-    case Unary::Negate: return -x;
-    case Unary::Square: return x * x;
-    case Unary::Sqrt: return sqrtf(x);
-    case Unary::Reciprocal: return 1.f / x;
-    case Unary::Exp: return expf(x);
-    case Unary::Log: return logf(x);
-    case Unary::Tanh: return tanhf(x);
-    case Unary::Relu: return relu(x);
-    case Unary::Step: return step(x);
-    case Unary::Softplus: return softplus(x);
-    case Unary::Sigmoid: return sigmoid(x);
+    case Unary::Negate:
+      return -x;
+    case Unary::Square:
+      return x * x;
+    case Unary::Sqrt:
+      return sqrtf(x);
+    case Unary::Reciprocal:
+      return 1.f / x;
+    case Unary::Exp:
+      return expf(x);
+    case Unary::Log:
+      return logf(x);
+    case Unary::Tanh:
+      return tanhf(x);
+    case Unary::Relu:
+      return relu(x);
+    case Unary::Step:
+      return step(x);
+    case Unary::Softplus:
+      return softplus(x);
+    case Unary::Sigmoid:
+      return sigmoid(x);
   }
   return x;
 }
 
 __device__ float apply(Binary f, float a, float b) {
   switch (f) {
-    case Binary::Add: return a + b;
-    case Binary::Subtract: return a - b;
-    case Binary::Multiply: return a * b;
-    case Binary::Divide: return a / b;
+    case Binary::Add:
+      return a + b;
+    case Binary::Subtract:
+      return a - b;
+    case Binary::Multiply:
+      return a * b;
+    case Binary::Divide:
+      return a / b;
   }
   return a;
 }

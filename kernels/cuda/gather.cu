@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// to_i = from_{index_i}. Consecutive threads take consecutive elements of the output, so stores are full lines
-// and loads are whole rows. PWDICE_CHECK_INDEX builds trap on an index out of range.
+// to_i = from_{index_i}. Consecutive threads take consecutive elements of the output, so stores are full
+// lines and loads are whole rows. PWDICE_CHECK_INDEX builds trap on an index out of range.
 #include "launch.cuh"
 
 namespace pwdice::cuda {

@@ -2,11 +2,10 @@
 // Copyright (c) 2026 The pwdice authors
 
 // Which library multiplies, in which arithmetic, and the sum over slices of k.
-#include "gemm.h"
-
 #include <algorithm>
 
 #include "cublas.h"
+#include "gemm.h"
 #include "math.cuh"
 
 namespace pwdice::cuda {
@@ -34,10 +33,17 @@ __global__ void __launch_bounds__(Each::kThreads) epilogue_kernel(Gemm p, const 
     float& c = p.c[i * p.ldc + j];
     const float value = product == nullptr ? 0.f : p.alpha * product[i * p.n + j];
     switch (p.epilogue) {
-      case Epilogue::Activate: c = activate(p.act, value + p.source[i * p.source_stride + j]); break;
-      case Epilogue::Differentiate: c = value * derivative(p.act, p.source[i * p.source_stride + j]); break;
-      case Epilogue::Add: c += value; break;
-      case Epilogue::Store: c = value;
+      case Epilogue::Activate:
+        c = activate(p.act, value + p.source[i * p.source_stride + j]);
+        break;
+      case Epilogue::Differentiate:
+        c = value * derivative(p.act, p.source[i * p.source_stride + j]);
+        break;
+      case Epilogue::Add:
+        c += value;
+        break;
+      case Epilogue::Store:
+        c = value;
     }
   });
 }
@@ -46,8 +52,8 @@ void multiply_cublas(const Launch& on, const Gemm& p, CuBlas& cublas, bool tf32)
   const bool direct = p.epilogue == Epilogue::Store && p.alpha == 1.f;
   const ScratchScope scope(on.ctx().scratch());
   float* product = direct ? p.c : on.scratch<float>(p.m * p.n);
-  cublas.multiply({p.transpose_a, p.transpose_b, static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k),
-                   p.a, p.lda, p.b, p.ldb, product, direct ? p.ldc : p.n},
+  cublas.multiply({p.transpose_a, p.transpose_b, static_cast<int>(p.m), static_cast<int>(p.n),
+                   static_cast<int>(p.k), p.a, p.lda, p.b, p.ldb, product, direct ? p.ldc : p.n},
                   tf32, on.op());
   if (direct) return;
   epilogue_kernel<<<on.grid(p.m * p.n), Each::kThreads, 0, on.stream()>>>(p, product);

@@ -37,13 +37,19 @@ class LayerEpilogue {
   CUTLASS_HOST_DEVICE bool is_source_needed() const { return params_.epilogue != Epilogue::Store; }
   CUTLASS_HOST_DEVICE void set_k_partition(int, int) {}
 
-  CUTLASS_DEVICE FragmentOutput operator()(const FragmentAccumulator& product, const FragmentSource& source) const {
+  CUTLASS_DEVICE FragmentOutput operator()(const FragmentAccumulator& product,
+                                           const FragmentSource& source) const {
     FragmentOutput result;
     const float value = params_.alpha * product[0];
     switch (params_.epilogue) {
-      case Epilogue::Activate: result[0] = activate(params_.act, value + source[0]); break;
-      case Epilogue::Differentiate: result[0] = value * derivative(params_.act, source[0]); break;
-      default: result[0] = value + source[0];
+      case Epilogue::Activate:
+        result[0] = activate(params_.act, value + source[0]);
+        break;
+      case Epilogue::Differentiate:
+        result[0] = value * derivative(params_.act, source[0]);
+        break;
+      default:
+        result[0] = value + source[0];
     }
     return result;
   }
@@ -60,8 +66,8 @@ class LayerEpilogue {
 // Arithmetic: OperatorClass, ArchTag, the shapes and the stages.
 template <class Arithmetic, class LayoutA, class LayoutB>
 using GemmKernel = typename cutlass::gemm::kernel::DefaultGemmUniversal<
-    float, LayoutA, cutlass::ComplexTransform::kNone, 1, float, LayoutB, cutlass::ComplexTransform::kNone, 1, float,
-    cutlass::layout::RowMajor, float, typename Arithmetic::OperatorClass, typename Arithmetic::ArchTag,
+    float, LayoutA, cutlass::ComplexTransform::kNone, 1, float, LayoutB, cutlass::ComplexTransform::kNone, 1,
+    float, cutlass::layout::RowMajor, float, typename Arithmetic::OperatorClass, typename Arithmetic::ArchTag,
     typename Arithmetic::Block, typename Arithmetic::Warp, typename Arithmetic::Instruction, LayerEpilogue,
     cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<>, Arithmetic::kStages,
     cutlass::arch::OpMultiplyAdd>::GemmKernel;
@@ -76,13 +82,14 @@ __global__ void __launch_bounds__(Kernel::kThreadCount) gemm_kernel(typename Ker
 template <class Kernel>
 int launch_gemm(const Launch& on, const Gemm& p, int slices) {
   const auto extent = [&](int64_t value) {
-    PWDICE_CHECK(value < (int64_t{1} << 31), "{}: a product of {} x {} x {} is too large", on.op(), p.m, p.n, p.k);
+    PWDICE_CHECK(value < (int64_t{1} << 31), "{}: a product of {} x {} x {} is too large", on.op(), p.m, p.n,
+                 p.k);
     return static_cast<int>(value);
   };
   typename Kernel::Arguments arguments(cutlass::gemm::GemmUniversalMode::kGemmSplitKParallel,
                                        {extent(p.m), extent(p.n), extent(p.k)}, slices,
-                                       {p.alpha, p.epilogue, p.act}, p.a, p.b, p.source, p.c, 0, 0, 0, p.m * p.n,
-                                       p.lda, p.ldb, p.source_stride, p.ldc);
+                                       {p.alpha, p.epilogue, p.act}, p.a, p.b, p.source, p.c, 0, 0, 0,
+                                       p.m * p.n, p.lda, p.ldb, p.source_stride, p.ldc);
   const typename Kernel::Params params(arguments, 1, 1);
   constexpr size_t kShared = sizeof(typename Kernel::SharedStorage);
   static_assert(kShared <= 48 << 10, "more would have to be asked for");

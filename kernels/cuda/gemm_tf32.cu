@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// TF32 products on the tensor cores of compute capability 8.0 and later: inputs rounded to 10 bits of mantissa,
-// sums in FP32. Only when ContextOptions::score_precision asks for tensor cores.
+// TF32 products on the tensor cores of compute capability 8.0 and later: inputs rounded to 10 bits of
+// mantissa, sums in FP32. Only when ContextOptions::score_precision asks for tensor cores.
 #include "gemm.cuh"
 
 namespace pwdice::cuda {

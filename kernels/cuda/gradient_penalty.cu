@@ -5,9 +5,11 @@
 //   forward    h1 = f(x W1^T + b1)  h2 = f(h1 W2^T + b2)  u2 = f2 w3  v1 = u2 W2  u1 = f1 v1  g = u1 W1
 //   backward   r = 2 lambda/n (|g| - 1) g/|g|   p = r W1^T   e1 = p v1   q = p f1   m = q W2^T   e2 = m w3
 //              a2 = f''(h2) e2                  a1 = f1 (a2 W2) + f''(h1) e1
-//              d_W1 = u1^T r + a1^T x   d_W2 = u2^T q + a2^T h1   d_w3 = sum m f2   d_b1 = sum a1   d_b2 = sum a2
+//              d_W1 = u1^T r + a1^T x   d_W2 = u2^T q + a2^T h1   d_w3 = sum m f2   d_b1 = sum a1   d_b2 =
+//              sum a2
 // with f1 = f'(h1), f2 = f'(h2). For ReLU f'' = 0, so the a terms are not computed.
-// Work     products by gemm.h; between them one elementwise kernel each, which writes all that can be had from
+// Work     products by gemm.h; between them one elementwise kernel each, which writes all that can be had
+// from
 //          what it reads. Every output has one owner.
 // Cost     forward 3, backward 3 (ReLU) or 6 times the products of an ordinary pass through the network.
 #include <algorithm>
@@ -26,7 +28,8 @@ __global__ void __launch_bounds__(Each::kThreads)
 }
 __global__ void __launch_bounds__(Each::kThreads)
     times_derivative_kernel(Mat<const float> h, Activation act, Mat<const float> v, Mat<float> u) {
-  for_each_element(h.rows, h.cols, [&](int64_t i, int64_t j) { u(i, j) = derivative(act, h(i, j)) * v(i, j); });
+  for_each_element(h.rows, h.cols,
+                   [&](int64_t i, int64_t j) { u(i, j) = derivative(act, h(i, j)) * v(i, j); });
 }
 
 __global__ void __launch_bounds__(RowPerWarp::kThreads) norm_kernel(Mat<const float> g, Vec<float> norm) {
@@ -47,7 +50,8 @@ struct StoreLoss {
 };
 
 __global__ void __launch_bounds__(Each::kThreads)
-    penalty_slope_kernel(Mat<const float> g, Vec<const float> norm, float scale, Vec<const float> d_loss, Mat<float> r) {
+    penalty_slope_kernel(Mat<const float> g, Vec<const float> norm, float scale, Vec<const float> d_loss,
+                         Mat<float> r) {
   const float factor = scale * d_loss[0];
   for_each_element(g.rows, g.cols, [&](int64_t i, int64_t j) {
     r(i, j) = norm[i] == 0.f ? 0.f : factor * (norm[i] - 1.f) * (g(i, j) / norm[i]);
@@ -78,7 +82,8 @@ __global__ void __launch_bounds__(Each::kThreads)
 
 // a1 = f1 t + f''(h1) e1
 __global__ void __launch_bounds__(Each::kThreads)
-    first_curvature_kernel(Mat<const float> h1, Activation act, Mat<const float> t, Mat<const float> e1, Mat<float> a1) {
+    first_curvature_kernel(Mat<const float> h1, Activation act, Mat<const float> t, Mat<const float> e1,
+                           Mat<float> a1) {
   for_each_element(h1.rows, h1.cols, [&](int64_t i, int64_t j) {
     const float h = h1(i, j);
     a1(i, j) = derivative(act, h) * t(i, j) + second_derivative(act, h) * e1(i, j);
@@ -96,16 +101,20 @@ void times_transposed(const Launch& on, Mat<const float> a, Mat<const float> b, 
 void times(const Launch& on, Mat<const float> a, Mat<const float> b, Mat<float> c) {
   gemm(on, {false, false, a.rows, b.cols, a.cols, a.data, a.stride, b.data, b.stride, c.data, c.stride});
 }
-void transposed_times(const Launch& on, Mat<const float> a, Mat<const float> b, Mat<float> c, Epilogue epilogue) {
-  gemm(on, {true, false, a.cols, b.cols, a.rows, a.data, a.stride, b.data, b.stride, c.data, c.stride, 1.f, epilogue});
+void transposed_times(const Launch& on, Mat<const float> a, Mat<const float> b, Mat<float> c,
+                      Epilogue epilogue) {
+  gemm(on, {true, false, a.cols, b.cols, a.rows, a.data, a.stride, b.data, b.stride, c.data, c.stride, 1.f,
+            epilogue});
 }
-void layer(const Launch& on, Mat<const float> x, Mat<const float> w, Vec<const float> b, Activation act, Mat<float> y) {
+void layer(const Launch& on, Mat<const float> x, Mat<const float> w, Vec<const float> b, Activation act,
+           Mat<float> y) {
   gemm(on, {false, true, x.rows, w.rows, x.cols, x.data, x.stride, w.data, w.stride, y.data, y.stride, 1.f,
             Epilogue::Activate, act, b.data, 0});
 }
 
 template <class... Arguments, class... Parameters>
-void launch_each(const Launch& on, void (*kernel)(Parameters...), int64_t size, const Arguments&... arguments) {
+void launch_each(const Launch& on, void (*kernel)(Parameters...), int64_t size,
+                 const Arguments&... arguments) {
   kernel<<<on.grid(size), Each::kThreads, 0, on.stream()>>>(arguments...);
   on.check();
 }
@@ -116,9 +125,9 @@ size_t gradient_penalty_scratch_bytes(int64_t n, int64_t d, int64_t m) {
   const auto matrix = [](int64_t rows, int64_t cols) {
     return Scratch::rounded(static_cast<size_t>(rows * cols) * sizeof(float));
   };
-  const size_t product =
-      std::max({gemm_scratch_bytes(n, m, std::max(m, d)), gemm_scratch_bytes(n, d, m), gemm_scratch_bytes(m, m, n),
-                gemm_scratch_bytes(m, d, n), column_reduce_scratch_bytes(n, m), reduce_scratch_bytes(n)});
+  const size_t product = std::max({gemm_scratch_bytes(n, m, std::max(m, d)), gemm_scratch_bytes(n, d, m),
+                                   gemm_scratch_bytes(m, m, n), gemm_scratch_bytes(m, d, n),
+                                   column_reduce_scratch_bytes(n, m), reduce_scratch_bytes(n)});
   return matrix(n, d) + 5 * matrix(n, m) + product;
 }
 
@@ -132,7 +141,8 @@ void gradient_penalty_forward(Context& ctx, const GradientPenaltyForward& op) {
   times_derivative_kernel<<<on.grid(n * m), Each::kThreads, 0, on.stream()>>>(op.h2, op.act, op.w3, u);
   on.check();
   times(on, u, op.w2, op.v1);
-  times_derivative_kernel<<<on.grid(n * m), Each::kThreads, 0, on.stream()>>>(op.h1, op.act, Mat<const float>(op.v1), u);
+  times_derivative_kernel<<<on.grid(n * m), Each::kThreads, 0, on.stream()>>>(op.h1, op.act,
+                                                                              Mat<const float>(op.v1), u);
   on.check();
   times(on, u, op.w1, op.g);
   norm_kernel<<<on.grid(n, RowPerWarp::kRows), RowPerWarp::kThreads, 0, on.stream()>>>(op.g, op.norm);
@@ -149,7 +159,8 @@ void gradient_penalty_backward(Context& ctx, const GradientPenaltyBackward& op) 
   const Mat<float> e1 = take(on, n, m), q = take(on, n, m), mm = take(on, n, m), a2 = take(on, n, m),
                    u = take(on, n, m);
   const bool curved = op.act == Activation::Tanh;
-  launch_each(on, penalty_slope_kernel, r.size(), op.g, op.norm, 2.f * op.lambda / static_cast<float>(n), op.d_loss, r);
+  launch_each(on, penalty_slope_kernel, r.size(), op.g, op.norm, 2.f * op.lambda / static_cast<float>(n),
+              op.d_loss, r);
   times_transposed(on, r, op.w1, e1);  // p, until the next kernel
   launch_each(on, first_layer_kernel, size, op.h1, op.v1, op.act, e1, q);
   times_transposed(on, q, op.w2, mm);

@@ -9,11 +9,14 @@
 //   Gram          S = W0, M = S S^T              d_W0 = (d_M + d_M^T) S
 //   Plain         M = W0                         d_W0 = d_M
 //   Identity      M = 1                          d_W0 = 0
-// Work     the n^2 part is three sweeps (infonce_sweep.cuh): lse, then G by rows and by columns. What is left is
-//          O(n d^2): embeddings padded to (128-row multiples, 32 | 64 | 128), so tiles need no bounds, and products
-//          with M, always in FP32.
-// Numerics s_ii is stored by the sweep itself: lse_i - s_ii then compares scores rounded alike. In TF32 and BF16
-//          the rounded embeddings also stand in the diagonal term, so that softmax(s) - 1 cancels as it should.
+// Work     the n^2 part is three sweeps (infonce_sweep.cuh): lse, then G by rows and by columns. What is left
+// is
+//          O(n d^2): embeddings padded to (128-row multiples, 32 | 64 | 128), so tiles need no bounds, and
+//          products with M, always in FP32.
+// Numerics s_ii is stored by the sweep itself: lse_i - s_ii then compares scores rounded alike. In TF32 and
+// BF16
+//          the rounded embeddings also stand in the diagonal term, so that softmax(s) - 1 cancels as it
+//          should.
 #include "gemm.h"
 #include "infonce_sweep.h"
 #include "math.cuh"
@@ -33,20 +36,21 @@ struct Shape {
 };
 
 struct Buffers {
-  float *z1, *z2, *u;              // (rows, width)
-  float *narrow_u, *narrow_z2;     // the same, in TF32 or BF16
-  float *inv_norm1, *inv_norm2;    // (rows)
-  float *root, *metric, *d_metric; // (width, width): S, M / tau, d_M
-  float *lse, *diagonal;           // (rows)
-  float* parts;                    // (splits, rows, width), or Lse of (splits, rows)
-  float *h, *d_z;                  // (rows, width)
+  float *z1, *z2, *u;               // (rows, width)
+  float *narrow_u, *narrow_z2;      // the same, in TF32 or BF16
+  float *inv_norm1, *inv_norm2;     // (rows)
+  float *root, *metric, *d_metric;  // (width, width): S, M / tau, d_M
+  float *lse, *diagonal;            // (rows)
+  float* parts;                     // (splits, rows, width), or Lse of (splits, rows)
+  float *h, *d_z;                   // (rows, width)
 };
 
 // One list for both the sizes and the pointers, so that they cannot disagree. take(count) gives count floats.
 template <class Take>
 Buffers layout(const Shape& s, Take take) {
   Buffers b;
-  for (float** matrix : {&b.z1, &b.z2, &b.u, &b.narrow_u, &b.narrow_z2, &b.h, &b.d_z}) *matrix = take(s.size());
+  for (float** matrix : {&b.z1, &b.z2, &b.u, &b.narrow_u, &b.narrow_z2, &b.h, &b.d_z})
+    *matrix = take(s.size());
   for (float** vector : {&b.inv_norm1, &b.inv_norm2, &b.lse, &b.diagonal}) *vector = take(s.rows);
   for (float** metric : {&b.root, &b.metric, &b.d_metric}) *metric = take(s.metric_size());
   b.parts = take(s.splits() * s.size());
@@ -94,8 +98,8 @@ __global__ void __launch_bounds__(Each::kThreads)
 }
 
 __global__ void __launch_bounds__(Each::kThreads)
-    metric_backward_kernel(Mat<const float> w0, ScoreMetric metric, const float* root, const float* d_metric, int width,
-                           Mat<float> d_w0) {
+    metric_backward_kernel(Mat<const float> w0, ScoreMetric metric, const float* root, const float* d_metric,
+                           int width, Mat<float> d_w0) {
   for_each_element(w0.rows, w0.cols, [&](int64_t i, int64_t j) {
     if (metric == ScoreMetric::Identity) {
       d_w0(i, j) = 0.f;
@@ -150,8 +154,8 @@ struct StoreMean {
 
 // result = g/n (sum of the parts - the diagonal's row); rows past n stay zero.
 __global__ void __launch_bounds__(Each::kThreads)
-    merge_gradient_kernel(const float* parts, int splits, int64_t n, int64_t rows, int width, SweepOperands in,
-                          bool of_rows, const float* d_loss, float* result) {
+    merge_gradient_kernel(const float* parts, int splits, int64_t n, int64_t rows, int width,
+                          SweepOperands in, bool of_rows, const float* d_loss, float* result) {
   const float scale = (d_loss == nullptr ? 1.f : d_loss[0]) / static_cast<float>(n);
   const int64_t size = rows * width;
   for_each_item(size, [&](int64_t at) {
@@ -188,13 +192,14 @@ class Run {
 
   void embed() {
     const unsigned grid = on_.grid(shape_.rows, RowPerWarp::kRows), square = on_.grid(shape_.metric_size());
-    embed_kernel<<<grid, RowPerWarp::kThreads, 0, on_.stream()>>>(in_.v1, in_.normalise, shape_.rows, shape_.width,
-                                                                  b_.z1, b_.inv_norm1);
+    embed_kernel<<<grid, RowPerWarp::kThreads, 0, on_.stream()>>>(in_.v1, in_.normalise, shape_.rows,
+                                                                  shape_.width, b_.z1, b_.inv_norm1);
     on_.check();
-    embed_kernel<<<grid, RowPerWarp::kThreads, 0, on_.stream()>>>(in_.v2, in_.normalise, shape_.rows, shape_.width,
-                                                                  b_.z2, b_.inv_norm2);
+    embed_kernel<<<grid, RowPerWarp::kThreads, 0, on_.stream()>>>(in_.v2, in_.normalise, shape_.rows,
+                                                                  shape_.width, b_.z2, b_.inv_norm2);
     on_.check();
-    metric_root_kernel<<<square, Each::kThreads, 0, on_.stream()>>>(in_.w0, in_.metric, shape_.width, b_.root);
+    metric_root_kernel<<<square, Each::kThreads, 0, on_.stream()>>>(in_.w0, in_.metric, shape_.width,
+                                                                    b_.root);
     on_.check();
     metric_kernel<<<square, Each::kThreads, 0, on_.stream()>>>(b_.root, in_.metric, shape_.width, shape_.d,
                                                                in_.inv_tau, b_.metric);
@@ -229,9 +234,11 @@ class Run {
  private:
   void narrow() {
     const unsigned grid = on_.grid(shape_.size());
-    narrow_kernel<<<grid, Each::kThreads, 0, on_.stream()>>>(operands_.precision, shape_.size(), b_.u, b_.narrow_u);
+    narrow_kernel<<<grid, Each::kThreads, 0, on_.stream()>>>(operands_.precision, shape_.size(), b_.u,
+                                                             b_.narrow_u);
     on_.check();
-    narrow_kernel<<<grid, Each::kThreads, 0, on_.stream()>>>(operands_.precision, shape_.size(), b_.z2, b_.narrow_z2);
+    narrow_kernel<<<grid, Each::kThreads, 0, on_.stream()>>>(operands_.precision, shape_.size(), b_.z2,
+                                                             b_.narrow_z2);
     on_.check();
     operands_.u = b_.narrow_u, operands_.z2 = b_.narrow_z2;
   }
@@ -239,7 +246,8 @@ class Run {
   void apply(Sweep direction, const float* lse, const float* d_loss, float* result) {
     const int splits = sweep_apply(on_, operands_, direction, lse, b_.parts);
     merge_gradient_kernel<<<on_.grid(shape_.size()), Each::kThreads, 0, on_.stream()>>>(
-        b_.parts, splits, shape_.n, shape_.rows, shape_.width, operands_, direction == Sweep::Rows, d_loss, result);
+        b_.parts, splits, shape_.n, shape_.rows, shape_.width, operands_, direction == Sweep::Rows, d_loss,
+        result);
     on_.check();
   }
 
@@ -260,17 +268,23 @@ class Run {
 
 int sweep_lse(const Launch& on, const SweepOperands& in, Lse* parts, float* diagonal) {
   switch (in.precision) {
-    case ScorePrecision::Tf32: return Sweeps<Tf32Tile>::lse(on, in, parts, diagonal);
-    case ScorePrecision::Bf16: return Sweeps<Bf16Tile>::lse(on, in, parts, diagonal);
-    default: return Sweeps<Fp32Tile>::lse(on, in, parts, diagonal);
+    case ScorePrecision::Tf32:
+      return Sweeps<Tf32Tile>::lse(on, in, parts, diagonal);
+    case ScorePrecision::Bf16:
+      return Sweeps<Bf16Tile>::lse(on, in, parts, diagonal);
+    default:
+      return Sweeps<Fp32Tile>::lse(on, in, parts, diagonal);
   }
 }
 
 int sweep_apply(const Launch& on, const SweepOperands& in, Sweep direction, const float* lse, float* parts) {
   switch (in.precision) {
-    case ScorePrecision::Tf32: return Sweeps<Tf32Tile>::apply(on, in, direction, lse, parts);
-    case ScorePrecision::Bf16: return Sweeps<Bf16Tile>::apply(on, in, direction, lse, parts);
-    default: return Sweeps<Fp32Tile>::apply(on, in, direction, lse, parts);
+    case ScorePrecision::Tf32:
+      return Sweeps<Tf32Tile>::apply(on, in, direction, lse, parts);
+    case ScorePrecision::Bf16:
+      return Sweeps<Bf16Tile>::apply(on, in, direction, lse, parts);
+    default:
+      return Sweeps<Fp32Tile>::apply(on, in, direction, lse, parts);
   }
 }
 

@@ -2,15 +2,19 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
-// One InfoNCE sweep for any engine; instantiated per arithmetic by infonce_sweep_<precision>.cu, so that the three
-// compile side by side.
+// One InfoNCE sweep for any engine; instantiated per arithmetic by infonce_sweep_<precision>.cu, so that the
+// three compile side by side.
 //   s_ij = <u_i, z2_j>      lse_i = log sum_j exp s_ij      p_ij = exp(s_ij - lse_i)
-// Work     block (x, y) owns kRows rows and streams the columns of split y in tiles of kCols. Swapping the roles of
-//          u and z2 turns the row sums into column sums, so every output has one owner: no atomics, the same bits
-//          every run, scores recomputed once per direction.
+// Work     block (x, y) owns kRows rows and streams the columns of split y in tiles of kCols. Swapping the
+// roles of
+//          u and z2 turns the row sums into column sums, so every output has one owner: no atomics, the same
+//          bits every run, scores recomputed once per direction.
 // Numerics columns past n are -inf before the maximum is taken, never after; rows and columns past n get
 //          lse +inf in the apply sweep, so their probabilities vanish.
-// Cost     lse: n^2 d FMA + n^2 exp; apply: twice the FMA. Loads (n / kRows + splits) n d elements, stores O(n d).
+// Cost     lse: n^2 d FMA + n^2 exp; apply: twice the FMA. Loads (n / kRows + splits) n d elements, stores
+// O(n d).
+
+#include <cstddef>
 
 #include "infonce_sweep.h"
 
@@ -36,7 +40,7 @@ __global__ void __launch_bounds__(Engine::kThreads)
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * Engine::kRows;
   const Range<Engine> range(n);
   engine.load_owner(u + first_row * Engine::kWidth);
-  TileStream<Engine> stream(engine.tiles(), z2, range.begin, range.end);
+  TileStream<Engine> stream(engine.tiles(), nullptr, {z2, nullptr, 0}, range.begin, range.end);
   Lse part[Engine::kHeldRows];
   while (stream.next()) {
     float s[Engine::kHeldRows][Engine::kHeldCols];
@@ -73,14 +77,16 @@ __global__ void __launch_bounds__(Engine::kThreads)
 // by_rows: lse belongs to the owner's rows (sums over j); else to the streamed ones (sums over i).
 template <class Engine>
 __global__ void __launch_bounds__(Engine::kThreads)
-    infonce_apply_kernel(const typename Engine::Element* owner, const typename Engine::Element* streamed, int64_t n,
-                         int64_t padded, const float* lse, bool by_rows, float* parts) {
+    infonce_apply_kernel(const typename Engine::Element* owner, const typename Engine::Element* streamed,
+                         int64_t n, int64_t padded, const float* lse, bool by_rows, float* parts) {
   extern __shared__ float4 memory[];
   Engine engine(memory);
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * Engine::kRows;
   const Range<Engine> range(n);
   engine.load_owner(owner + first_row * Engine::kWidth);
-  TileStream<Engine> stream(engine.tiles(), streamed, range.begin, range.end);
+  float* values = reinterpret_cast<float*>(reinterpret_cast<std::byte*>(memory) + Engine::kSharedBytes);
+  TileStream<Engine> stream(engine.tiles(), values, {streamed, by_rows ? nullptr : lse, static_cast<int>(n)},
+                            range.begin, range.end);
   float row_lse[Engine::kHeldRows];
 #pragma unroll
   for (int i = 0; i < Engine::kHeldRows; ++i) {
@@ -94,7 +100,7 @@ __global__ void __launch_bounds__(Engine::kThreads)
 #pragma unroll
     for (int j = 0; j < Engine::kHeldCols; ++j) {
       const int64_t col = stream.first_column() + engine.col(j);
-      const float col_lse = col >= n ? INFINITY : by_rows ? 0.f : lse[col];
+      const float col_lse = col >= n ? INFINITY : by_rows ? 0.f : stream.value(engine.col(j));
 #pragma unroll
       for (int i = 0; i < Engine::kHeldRows; ++i) {
         p[i][j] = Engine::exponential(p[i][j] - (row_lse[i] + col_lse));  // one of the two is 0 or infinite
@@ -128,8 +134,9 @@ int launch_apply(const Launch& on, const SweepOperands& in, Sweep direction, con
   using T = typename Engine::Element;
   const bool rows = direction == Sweep::Rows;
   const dim3 grid = sweep_grid<Engine>(in.n);
-  on.allow_shared(infonce_apply_kernel<Engine>, Engine::kSharedBytes);
-  infonce_apply_kernel<Engine><<<grid, Engine::kThreads, Engine::kSharedBytes, on.stream()>>>(
+  constexpr size_t kShared = Engine::kSharedBytes + TileStream<Engine>::kValueBytes;
+  on.allow_shared(infonce_apply_kernel<Engine>, kShared);
+  infonce_apply_kernel<Engine><<<grid, Engine::kThreads, kShared, on.stream()>>>(
       static_cast<const T*>(rows ? in.u : in.z2), static_cast<const T*>(rows ? in.z2 : in.u), in.n,
       padded_rows(in.n), lse, rows, parts);
   on.check();
@@ -140,21 +147,26 @@ int launch_apply(const Launch& on, const SweepOperands& in, Sweep direction, con
 template <template <int> class Tile, class Call>
 int with_width(int width, Call call) {
   switch (width) {
-    case 32: return call.template operator()<Tile<32>>();
-    case 64: return call.template operator()<Tile<64>>();
-    default: return call.template operator()<Tile<128>>();
+    case 32:
+      return call.template operator()<Tile<32>>();
+    case 64:
+      return call.template operator()<Tile<64>>();
+    default:
+      return call.template operator()<Tile<128>>();
   }
 }
 
 template <template <int> class Tile>
 int Sweeps<Tile>::lse(const Launch& on, const SweepOperands& in, Lse* parts, float* diagonal) {
-  return with_width<Tile>(in.width, [&]<class Engine>() { return launch_lse<Engine>(on, in, parts, diagonal); });
+  return with_width<Tile>(in.width,
+                          [&]<class Engine>() { return launch_lse<Engine>(on, in, parts, diagonal); });
 }
 
 template <template <int> class Tile>
-int Sweeps<Tile>::apply(const Launch& on, const SweepOperands& in, Sweep direction, const float* lse, float* parts) {
-  return with_width<Tile>(in.width,
-                          [&]<class Engine>() { return launch_apply<Engine>(on, in, direction, lse, parts); });
+int Sweeps<Tile>::apply(const Launch& on, const SweepOperands& in, Sweep direction, const float* lse,
+                        float* parts) {
+  return with_width<Tile>(
+      in.width, [&]<class Engine>() { return launch_apply<Engine>(on, in, direction, lse, parts); });
 }
 
 }  // namespace pwdice::cuda

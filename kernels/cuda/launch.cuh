@@ -77,10 +77,11 @@ class Launch {
   template <class Kernel>
   void allow_shared(Kernel* kernel, size_t bytes) const {
     if (bytes <= size_t{48} << 10) return;
-    PWDICE_CUDA_CHECK(ctx_.cuda(),
-                      cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                           cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-                      "{}: asking for {} bytes of shared memory", op_, bytes);
+    PWDICE_CUDA_CHECK(
+        ctx_.cuda(),
+        cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+        "{}: asking for {} bytes of shared memory", op_, bytes);
   }
 
  private:

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// Layers y = f(x W^T + b). Wide ones are CUTLASS products with the bias, the activation or its derivative in the
-// epilogue; heads of up to 8 outputs would fill an eighth of a 64-wide tile and have kernels of their own:
+// Layers y = f(x W^T + b). Wide ones are CUTLASS products with the bias, the activation or its derivative in
+// the epilogue; heads of up to 8 outputs would fill an eighth of a 64-wide tile and have kernels of their
+// own:
 //   forward        a warp owns a row of x, reads it once and multiplies it with every row of W
 //   input          a thread owns an element of d_x: at most 8 products
 //   parameters     a block owns 32 columns of x and a chunk of rows; chunks are merged in order
@@ -25,8 +26,8 @@ void linear_forward(Context& ctx, const LinearForward& op) {
   const Launch on(ctx, "linear_forward");
   if (op.y.cols <= kHead) return head_forward(on, op);
   const ScratchScope scope(ctx.scratch());
-  gemm(on, {false, true, op.x.rows, op.w.rows, op.x.cols, op.x.data, op.x.stride, op.w.data, op.w.stride, op.y.data,
-            op.y.stride, 1.f, Epilogue::Activate, op.act, op.b.data, 0});
+  gemm(on, {false, true, op.x.rows, op.w.rows, op.x.cols, op.x.data, op.x.stride, op.w.data, op.w.stride,
+            op.y.data, op.y.stride, 1.f, Epilogue::Activate, op.act, op.b.data, 0});
 }
 
 void linear_backward_input(Context& ctx, const LinearBackwardInput& op) {
@@ -36,8 +37,8 @@ void linear_backward_input(Context& ctx, const LinearBackwardInput& op) {
   const ScratchScope scope(ctx.scratch());
   const bool plain = op.x_act == Activation::None;
   gemm(on, {false, false, op.d_pre.rows, op.w.cols, op.d_pre.cols, op.d_pre.data, op.d_pre.stride, op.w.data,
-            op.w.stride, op.d_x.data, op.d_x.stride, 1.f, plain ? Epilogue::Store : Epilogue::Differentiate, op.x_act,
-            op.x.data, op.x.stride});
+            op.w.stride, op.d_x.data, op.d_x.stride, 1.f, plain ? Epilogue::Store : Epilogue::Differentiate,
+            op.x_act, op.x.data, op.x.stride});
 }
 
 void linear_backward_params(Context& ctx, const LinearBackwardParams& op) {
@@ -46,8 +47,8 @@ void linear_backward_params(Context& ctx, const LinearBackwardParams& op) {
   if (op.d_pre.cols <= kHead) return head_backward_params(on, op);
   {
     const ScratchScope scope(ctx.scratch());
-    gemm(on, {true, false, op.d_pre.cols, op.x.cols, op.x.rows, op.d_pre.data, op.d_pre.stride, op.x.data, op.x.stride,
-              op.d_w.data, op.d_w.stride});
+    gemm(on, {true, false, op.d_pre.cols, op.x.cols, op.x.rows, op.d_pre.data, op.d_pre.stride, op.x.data,
+              op.x.stride, op.d_w.data, op.d_w.stride});
   }
   cuda::column_sum(ctx, {op.d_pre, op.d_b});
 }

@@ -3,7 +3,6 @@
 
 // Layers of at most 8 outputs; see linear.cu.
 #include "linear_head.h"
-
 #include "math.cuh"
 #include "row_norm.cuh"
 
@@ -46,7 +45,8 @@ __global__ void __launch_bounds__(Each::kThreads) head_backward_input_kernel(Lin
   });
 }
 
-// Column k == in stands for the bias, whose input is 1. A thread owns a column and sums the chunk's rows in order.
+// Column k == in stands for the bias, whose input is 1. A thread owns a column and sums the chunk's rows in
+// order.
 __global__ void __launch_bounds__(Each::kThreads)
     head_backward_params_kernel(LinearBackwardParams op, float* parts) {
   const int64_t in = op.x.cols, k = static_cast<int64_t>(blockIdx.x) * Each::kThreads + threadIdx.x;
@@ -104,7 +104,8 @@ void head_backward_params(const Launch& on, const LinearBackwardParams& op) {
     head_backward_params_kernel<<<grid, Each::kThreads, 0, on.stream()>>>(op, parts);
     on.check();
   }
-  merge_head_params_kernel<<<on.grid(out * width), Each::kThreads, 0, on.stream()>>>(chunks, parts, op.d_w, op.d_b);
+  merge_head_params_kernel<<<on.grid(out * width), Each::kThreads, 0, on.stream()>>>(chunks, parts, op.d_w,
+                                                                                     op.d_b);
   on.check();
 }
 

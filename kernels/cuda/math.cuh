@@ -18,18 +18,24 @@ __device__ __forceinline__ float sigmoid(float x) {
 
 __device__ __forceinline__ float activate(Activation act, float x) {
   switch (act) {
-    case Activation::Relu: return relu(x);
-    case Activation::Tanh: return tanhf(x);
-    default: return x;
+    case Activation::Relu:
+      return relu(x);
+    case Activation::Tanh:
+      return tanhf(x);
+    default:
+      return x;
   }
 }
 
 // f'(pre) through y = f(pre).
 __device__ __forceinline__ float derivative(Activation act, float y) {
   switch (act) {
-    case Activation::Relu: return step(y);
-    case Activation::Tanh: return 1.f - y * y;
-    default: return 1.f;
+    case Activation::Relu:
+      return step(y);
+    case Activation::Tanh:
+      return 1.f - y * y;
+    default:
+      return 1.f;
   }
 }
 

@@ -5,15 +5,16 @@
 // Streamed tiles of s_ij = <owner_i, streamed_j>: how the scores are made, not what is done with them.
 //
 // A block owns kRows rows of one matrix and streams the other past them in tiles of kCols rows. Both are
-// (rows, D), contiguous, padded with zeros to D in {32, 64, 128} and to a multiple of kPadRows rows, so a tile
-// is one contiguous piece of memory: 16-byte loads, no bounds. An engine is one kind of arithmetic (Fp32Tile
-// here, Tf32Tile and Bf16Tile in pair_tile_mma.cuh). A thread of it holds kHeldRows x kHeldCols scores of a tile:
+// (rows, D), contiguous, padded with zeros to D in {32, 64, 128} and to a multiple of kPadRows rows, so a
+// tile is one contiguous piece of memory: 16-byte loads, no bounds. An engine is one kind of arithmetic
+// (Fp32Tile here, Tf32Tile and Bf16Tile in pair_tile_mma.cuh). A thread of it holds kHeldRows x kHeldCols
+// scores of a tile:
 //   score(tile)        s[i][j] = <owner row(i), tile row col(j)>
 //   apply(tile, p)     acc += p tile, over the columns of the tile: the second product of a backward sweep
 //   merge(part)        the fold of a row's parts over the threads that hold its columns
 //
-// Shared-memory rows are padded by 16 bytes, which makes every access of the loops below free of bank conflicts:
-// eight rows one after the other then start in eight different groups of four banks.
+// Shared-memory rows are padded by 16 bytes, which makes every access of the loops below free of bank
+// conflicts: eight rows one after the other then start in eight different groups of four banks.
 
 #include <cstdint>
 
@@ -32,6 +33,17 @@ __device__ __forceinline__ void copy16(void* shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
 #else
   *static_cast<uint4*>(shared) = *static_cast<const uint4*>(global);
+#endif
+}
+
+// 4 bytes, or zero when not `inside`; `global` must be a valid address all the same.
+__device__ __forceinline__ void copy4(float* shared, const float* global, bool inside) {
+#if __CUDA_ARCH__ >= 800
+  const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+  const int bytes = inside ? 4 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
+#else
+  *shared = inside ? *global : 0.f;
 #endif
 }
 
@@ -57,14 +69,21 @@ __device__ __forceinline__ void load_tile(T* shared, const T* global) {
   }
 }
 
-// The tiles [begin, end) of a matrix, one after the other, the next one on its way while one is in use.
+// The tiles [begin, end) of a matrix, one after the other, the next one on its way while one is in use. With
+// each tile comes one value per row of it (null: none), 0 past n.
 template <class Engine>
 class TileStream {
  public:
   using T = typename Engine::Element;
+  static constexpr size_t kValueBytes = Engine::kStages * Engine::kCols * sizeof(float);
 
-  __device__ TileStream(T* buffers, const T* matrix, int begin, int end)
-      : buffers_(buffers), matrix_(matrix), at_(begin), end_(end) {
+  struct Source {
+    const T* matrix;
+    const float* values;
+    int n;
+  };
+  __device__ TileStream(T* buffers, float* value_buffers, const Source& source, int begin, int end)
+      : buffers_(buffers), value_buffers_(value_buffers), source_(source), at_(begin), end_(end) {
     if (begin < end) load(begin);
   }
 
@@ -77,7 +96,8 @@ class TileStream {
     if (Engine::kStages == 2 && at_ < end_) load(at_);
     return true;
   }
-  __device__ const T* tile() const { return buffer(tile_); }
+  __device__ const T* tile() const { return buffers_ + stage(tile_) * Engine::kTileElements; }
+  __device__ float value(int col) const { return value_buffers_[stage(tile_) * Engine::kCols + col]; }
   __device__ int first_column() const { return tile_ * Engine::kCols; }
 
   // Ends the use of the tile; with one buffer the next one can only be loaded now.
@@ -89,21 +109,28 @@ class TileStream {
   }
 
  private:
-  __device__ T* buffer(int tile) const {
-    return buffers_ + (Engine::kStages == 2 ? tile % 2 : 0) * Engine::kTileElements;
-  }
+  __device__ static int stage(int tile) { return Engine::kStages == 2 ? tile % 2 : 0; }
   __device__ void load(int tile) {
     load_tile<Engine::kCols, Engine::kWidth, Engine::kStride, Engine::kThreads>(
-        buffer(tile), matrix_ + static_cast<int64_t>(tile) * Engine::kCols * Engine::kWidth);
+        buffers_ + stage(tile) * Engine::kTileElements,
+        source_.matrix + static_cast<int64_t>(tile) * Engine::kCols * Engine::kWidth);
+    if (source_.values != nullptr && threadIdx.x < Engine::kCols) {
+      const int col = tile * Engine::kCols + static_cast<int>(threadIdx.x);
+      const bool inside = col < source_.n;
+      copy4(value_buffers_ + stage(tile) * Engine::kCols + threadIdx.x, source_.values + (inside ? col : 0),
+            inside);
+    }
   }
 
   T* buffers_;
-  const T* matrix_;
+  float* value_buffers_;
+  Source source_;
   int at_, end_, tile_ = 0;
 };
 
-// Where a thread of an FP32 tile stands: a warp holds 32 x 16 scores, a lane every eighth row of four and every
-// fourth column of four, so that a quarter warp reads eight neighbouring rows (no conflict) and one column.
+// Where a thread of an FP32 tile stands: a warp holds 32 x 16 scores, a lane every eighth row of four and
+// every fourth column of four, so that a quarter warp reads eight neighbouring rows (no conflict) and one
+// column.
 struct Fp32Lane {
   static constexpr int kHeldRows = 4, kHeldCols = 4, kWarpRows = 32, kWarpCols = 16, kCols = 32;
   static constexpr int kColWarps = kCols / kWarpCols;
@@ -137,8 +164,9 @@ __device__ __forceinline__ void add_terms(const float* owner, const float* tile,
   }
 }
 
-// A row's parts, held by the four lanes and two warps that share its columns, folded in that order. The result
-// is in the threads for which holds_rows() is true. `shared` has room for kRows parts; ends with a barrier.
+// A row's parts, held by the four lanes and two warps that share its columns, folded in that order. The
+// result is in the threads for which holds_rows() is true. `shared` has room for kRows parts; ends with a
+// barrier.
 template <class Fold, int kRows, class Part>
 __device__ __forceinline__ void merge_rows(Fp32Lane at, Part (&part)[4], Part* shared) {
 #pragma unroll
@@ -167,7 +195,8 @@ class Fp32Tile {
   // owner rows | tiles | probabilities of one tile, or the parts of a merge
   static constexpr size_t kSharedBytes =
       sizeof(float) * (kRows * kStride + kStages * kTileElements + kRows * kProbabilityStride);
-  static_assert(kSharedBytes <= 64 << 10, "the limit of compute capability 7.5");
+  static_assert(kSharedBytes + kStages * kCols * sizeof(float) <= 64 << 10,
+                "compute capability 7.5 has no more");
   static_assert(kPadRows % kRows == 0 && kRows % Fp32Lane::kWarpRows == 0);
   static_assert(sizeof(Lse) * kRows <= sizeof(float) * kRows * kProbabilityStride);
 
@@ -222,7 +251,8 @@ class Fp32Tile {
           for (int i = 0; i < 4; ++i) {
             const float w = e == 0 ? weight[i].x : e == 1 ? weight[i].y : e == 2 ? weight[i].z : weight[i].w;
             float4& v = acc.v[i][q];
-            v.x = fmaf(w, b.x, v.x), v.y = fmaf(w, b.y, v.y), v.z = fmaf(w, b.z, v.z), v.w = fmaf(w, b.w, v.w);
+            v.x = fmaf(w, b.x, v.x), v.y = fmaf(w, b.y, v.y), v.z = fmaf(w, b.z, v.z),
+            v.w = fmaf(w, b.w, v.w);
           }
         }
       }

@@ -2,13 +2,14 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
-// The tiles of pair_tile.cuh on the tensor cores of compute capability 8.0 and later (mma.sync, sums in FP32).
+// The tiles of pair_tile.cuh on the tensor cores of compute capability 8.0 and later (mma.sync, sums in
+// FP32).
 //
-// A warp owns 16 rows and keeps them in registers as the A operand for the whole sweep; the tile in shared memory
-// is the B operand of both products. With g = lane / 4 and t = lane % 4 a thread holds, of each 16 x 8 result, rows
-// g and g + 8 at columns 2t and 2t + 1. The probabilities become the A operand of the second product without
-// leaving their registers: for BF16 the two layouts agree; for TF32 they agree once the eight columns of a step are
-// taken in the order 0 2 4 6 1 3 5 7, which a sum does not mind.
+// A warp owns 16 rows and keeps them in registers as the A operand for the whole sweep; the tile in shared
+// memory is the B operand of both products. With g = lane / 4 and t = lane % 4 a thread holds, of each 16 x 8
+// result, rows g and g + 8 at columns 2t and 2t + 1. The probabilities become the A operand of the second
+// product without leaving their registers: for BF16 the two layouts agree; for TF32 they agree once the eight
+// columns of a step are taken in the order 0 2 4 6 1 3 5 7, which a sum does not mind.
 
 #include <cuda_bf16.h>
 
@@ -33,7 +34,8 @@ __device__ __forceinline__ uint32_t pack_bf16(float low, float high) {
 __device__ __forceinline__ void mma_tf32(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800
   asm volatile(
-      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #endif
@@ -43,13 +45,15 @@ __device__ __forceinline__ void mma_tf32(float (&c)[4], const uint32_t (&a)[4], 
 __device__ __forceinline__ void mma_bf16(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800
   asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+      "{%0,%1,%2,%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 #endif
 }
 
-// Two 16 x 8 operands B whose rows (the k of the product) are rows of the tile: four 8 x 8 blocks, transposed.
+// Two 16 x 8 operands B whose rows (the k of the product) are rows of the tile: four 8 x 8 blocks,
+// transposed.
 __device__ __forceinline__ void load_transposed(uint32_t (&b)[4], const __nv_bfloat16* row) {
 #if __CUDA_ARCH__ >= 800
   const unsigned from = static_cast<unsigned>(__cvta_generic_to_shared(row));
@@ -75,7 +79,8 @@ class MmaTile {
   __device__ T* tiles() const { return tiles_; }
   __device__ int row(int i) const { return warp_ * 16 + g_ + 8 * i; }
   __device__ int col(int j) const { return j / 2 * 8 + 2 * t_ + j % 2; }
-  // ex2.approx after one rounded product: relative error below 2^-21 + |x| 2^-23, far under that of the scores.
+  // ex2.approx after one rounded product: relative error below 2^-21 + |x| 2^-23, far under that of the
+  // scores.
   __device__ static float exponential(float x) { return __expf(x); }
 
   // Rows row(i), columns 8 q + 2t and the next of the (kRows, D) result.
@@ -208,8 +213,7 @@ class Bf16Tile : public MmaTile<__nv_bfloat16, D, 8> {
       const uint32_t a[4] = {pack_bf16(p0[0], p0[1]), pack_bf16(p1[0], p1[1]), pack_bf16(p0[2], p0[3]),
                              pack_bf16(p1[2], p1[3])};
       // Lanes 0-7 and 8-15 give the rows of the two halves of k, lanes 16-31 the same for the next 8 columns.
-      const __nv_bfloat16* row =
-          tile + (16 * step + this->lane_ % 16) * Base::kStride + this->lane_ / 16 * 8;
+      const __nv_bfloat16* row = tile + (16 * step + this->lane_ % 16) * Base::kStride + this->lane_ / 16 * 8;
 #pragma unroll
       for (int q = 0; q < D / 8; q += 2) {
         uint32_t b[4];

@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(CostTile::kThreads)
   const int64_t first_row = static_cast<int64_t>(blockIdx.x) * CostTile::kRows;
   const int64_t per_split = (tiles + gridDim.y - 1) / gridDim.y, begin = blockIdx.y * per_split;
   sweep_tiles(sweep, first_row, min(begin, tiles), min(begin + per_split, tiles), memory,
-              [&](int64_t first_column, const float (&value)[4][4]) {
+              [&](int64_t first_column, const float(&value)[4][4]) {
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
 #pragma unroll
@@ -29,7 +29,8 @@ __global__ void __launch_bounds__(CostTile::kThreads)
               });
 }
 
-__global__ void __launch_bounds__(RowPerWarp::kThreads) length_kernel(Mat<const float> points, float* length) {
+__global__ void __launch_bounds__(RowPerWarp::kThreads)
+    length_kernel(Mat<const float> points, float* length) {
   const int64_t i = RowPerWarp::row();
   if (i >= points.rows) return;
   float sum = 0.f;
@@ -41,11 +42,15 @@ __global__ void __launch_bounds__(RowPerWarp::kThreads) length_kernel(Mat<const 
 __device__ float distance_term(Distance distance, float a, float b) {
   switch (distance) {
     case Distance::SquaredEuclidean:
-    case Distance::Euclidean: return (a - b) * (a - b);
+    case Distance::Euclidean:
+      return (a - b) * (a - b);
     case Distance::Manhattan:
-    case Distance::ExpManhattan: return fabsf(a - b);
-    case Distance::Cosine: return a * b;
-    case Distance::Indicator: return a == b ? 0.f : 1.f;
+    case Distance::ExpManhattan:
+      return fabsf(a - b);
+    case Distance::Cosine:
+      return a * b;
+    case Distance::Indicator:
+      return a == b ? 0.f : 1.f;
   }
   return 0.f;
 }
@@ -71,13 +76,15 @@ __global__ void __launch_bounds__(RowPerWarp::kThreads) cost_paired_kernel(PairC
 
 void launch_lengths(const Launch& on, Mat<const float> points, float* length) {
   if (points.rows == 0) return;
-  length_kernel<<<on.grid(points.rows, RowPerWarp::kRows), RowPerWarp::kThreads, 0, on.stream()>>>(points, length);
+  length_kernel<<<on.grid(points.rows, RowPerWarp::kRows), RowPerWarp::kThreads, 0, on.stream()>>>(points,
+                                                                                                   length);
   on.check();
 }
 
 void launch_paired_costs(const Launch& on, const PairCost& cost, float* c) {
   if (cost.x.rows == 0) return;
-  cost_paired_kernel<<<on.grid(cost.x.rows, RowPerWarp::kRows), RowPerWarp::kThreads, 0, on.stream()>>>(cost, c);
+  cost_paired_kernel<<<on.grid(cost.x.rows, RowPerWarp::kRows), RowPerWarp::kThreads, 0, on.stream()>>>(cost,
+                                                                                                        c);
   on.check();
 }
 

@@ -14,7 +14,8 @@ namespace pwdice::cuda {
 namespace {
 
 constexpr float kLogTwoPi = 1.83787707f;
-constexpr float kAtanhBound = 7.25432861f;  // atanh(1 - 1e-6); 1 - 1e-6 itself, as a float, would move it by 0.006
+constexpr float kAtanhBound =
+    7.25432861f;  // atanh(1 - 1e-6); 1 - 1e-6 itself, as a float, would move it by 0.006
 
 struct Gaussian {
   float x, deviation, precision, tanh_raw, logvar;  // deviation = x - mean, precision = exp(-logvar)
@@ -53,7 +54,9 @@ struct LoadWeighted {
 struct StoreLoss {
   Vec<float> loss;
   int64_t n;
-  __device__ void operator()(double sum) const { loss[0] = static_cast<float>(-sum / static_cast<double>(n)); }
+  __device__ void operator()(double sum) const {
+    loss[0] = static_cast<float>(-sum / static_cast<double>(n));
+  }
 };
 
 __global__ void __launch_bounds__(Each::kThreads) policy_nll_backward_kernel(PolicyNllBackward op) {

@@ -114,7 +114,8 @@ __device__ double merge_chunks(int64_t chunks, int64_t cols, const Part* parts, 
 
 __global__ void __launch_bounds__(Each::kThreads)
     merge_columns_kernel(int64_t chunks, const float* parts, Vec<float> y) {
-  for_each_item(y.size, [&](int64_t j) { y[j] = static_cast<float>(merge_chunks(chunks, y.size, parts, j)); });
+  for_each_item(y.size,
+                [&](int64_t j) { y[j] = static_cast<float>(merge_chunks(chunks, y.size, parts, j)); });
 }
 
 __global__ void __launch_bounds__(Each::kThreads)

@@ -106,14 +106,16 @@ __global__ void __launch_bounds__(Chunk::kThreads)
 
 // What fits one chunk needs one launch and no scratch.
 template <class Fold, class Load, class Finish>
-__global__ void __launch_bounds__(Chunk::kThreads) fold_one_chunk_kernel(int64_t n, Load load, Finish finish) {
+__global__ void __launch_bounds__(Chunk::kThreads)
+    fold_one_chunk_kernel(int64_t n, Load load, Finish finish) {
   const typename Fold::Part part = fold_chunk<Fold>(n, load);
   if (threadIdx.x == 0) finish(typename Fold::Total(part));
 }
 
 // Any n in one block and without scratch, for vectors that are short in practice.
 template <class Fold, class Load, class Finish>
-__global__ void __launch_bounds__(Chunk::kThreads) fold_in_one_block_kernel(int64_t n, Load load, Finish finish) {
+__global__ void __launch_bounds__(Chunk::kThreads)
+    fold_in_one_block_kernel(int64_t n, Load load, Finish finish) {
   using Total = typename Fold::Total;
   Total total = Fold::empty();
   for (int64_t i = threadIdx.x; i < n; i += Chunk::kThreads) total = Fold::join(total, Total(load(i)));

@@ -6,8 +6,8 @@
 
 namespace pwdice::cuda {
 
-// The length of a row as largest * root: squares of 1e-30 or 1e30 neither vanish nor overflow. largest is 0 for
-// a row without a usable length (the inverse would be no float) and NaN for a row that has one.
+// The length of a row as largest * root: squares of 1e-30 or 1e30 neither vanish nor overflow. largest is 0
+// for a row without a usable length (the inverse would be no float) and NaN for a row that has one.
 struct RowLength {
   float largest, root;
 

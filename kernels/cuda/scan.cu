@@ -3,10 +3,10 @@
 
 // Cumulative sums and quantiles.
 //   sums        each block of 2048 sums itself, the blocks' totals are added up in order, and each value is
-//               offset + its own running sum. CUB loads and stores; the sums themselves are not CUB's, whose look-back
-//               adds in an order that depends on timing and may give a value below the one before it. Here the last
-//               value of a thread is exactly the next thread's offset: never decreasing, and equal across items of
-//               weight zero, which is what sampling relies on.
+//               offset + its own running sum. CUB loads and stores; the sums themselves are not CUB's, whose
+//               look-back adds in an order that depends on timing and may give a value below the one before
+//               it. Here the last value of a thread is exactly the next thread's offset: never decreasing,
+//               and equal across items of weight zero, which is what sampling relies on.
 //   quantiles   CUB's radix sort, then the values at the ranks. NaN sorts to an end, where it is seen.
 #include <algorithm>
 #include <cub/block/block_load.cuh>
@@ -20,7 +20,8 @@ namespace {
 
 struct Tile {
   static constexpr int kThreads = 256, kItems = 8, kSize = kThreads * kItems;
-  static_assert(kSize * sizeof(float) >= sizeof(double), "scan_scratch_bytes() has room for the blocks' totals");
+  static_assert(kSize * sizeof(float) >= sizeof(double),
+                "scan_scratch_bytes() has room for the blocks' totals");
 };
 
 // Running sums of this thread's items, from its offset within the block. Returns the block's total to all.
@@ -81,7 +82,8 @@ __global__ void __launch_bounds__(Tile::kThreads) scan_kernel(CumulativeSum op, 
 #pragma unroll
   for (int k = 0; k < Tile::kItems; ++k) sums[k] += offset[blockIdx.x];
   const int64_t begin = static_cast<int64_t>(blockIdx.x) * Tile::kSize;
-  Store(memory).Store(op.y.data + begin, sums, static_cast<int>(min(op.y.size - begin, int64_t{Tile::kSize})));
+  Store(memory).Store(op.y.data + begin, sums,
+                      static_cast<int>(min(op.y.size - begin, int64_t{Tile::kSize})));
 }
 
 // The ranks travel as an argument: p is host memory, and an op copies nothing.
@@ -142,8 +144,8 @@ void quantiles(Context& ctx, const Quantiles& op) {
   }
 }
 
-// The sorted copy; CUB's second copy; its histograms and look-back state, one of 1 KiB per block of at least 1024
-// values.
+// The sorted copy; CUB's second copy; its histograms and look-back state, one of 1 KiB per block of at least
+// 1024 values.
 size_t scan_scratch_bytes(int64_t n) {
   const auto values = static_cast<size_t>(n) * sizeof(float);
   return 2 * Scratch::rounded(values) + Scratch::rounded(values / 4 + (size_t{64} << 10));

@@ -2,12 +2,11 @@
 // Copyright (c) 2026 The pwdice authors
 
 // The runtime services behind context.h, memory.h and capture.h: device, stream, memory, graphs, errors.
-#include "state.h"
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "cublas.h"
+#include "state.h"
 
 namespace pwdice::cuda {
 namespace {
@@ -48,8 +47,7 @@ CudaAvailability device_availability(int device) {
   const std::string who = format_message("device {} ({}, compute capability {}.{})",
                                          {device, properties.name, properties.major, properties.minor});
   cudaFuncAttributes attributes{};
-  const cudaError_t error =
-      cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&probe_kernel));
+  const cudaError_t error = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&probe_kernel));
   if (error != cudaSuccess) {
     cudaGetLastError();
     return {false, who + " is not among the architectures of this build (" PWDICE_CUDA_ARCHITECTURE_LIST ")"};
@@ -73,8 +71,10 @@ bool is_lost(cudaError_t error) {
     case cudaErrorContained:
     case cudaErrorDevicesUnavailable:
     case cudaErrorContextIsDestroyed:
-    case cudaErrorUnknown: return true;
-    default: return false;
+    case cudaErrorUnknown:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -83,7 +83,8 @@ bool is_lost(cudaError_t error) {
 ErrorCode code_of(cudaError_t error) noexcept {
   if (is_lost(error)) return ErrorCode::DeviceLost;
   switch (error) {
-    case cudaErrorMemoryAllocation: return ErrorCode::OutOfMemory;
+    case cudaErrorMemoryAllocation:
+      return ErrorCode::OutOfMemory;
     case cudaErrorNoDevice:
     case cudaErrorInvalidDevice:
     case cudaErrorInsufficientDriver:
@@ -92,8 +93,10 @@ ErrorCode code_of(cudaError_t error) noexcept {
     case cudaErrorUnsupportedPtxVersion:
     case cudaErrorJitCompilerNotFound:
     case cudaErrorNotSupported:
-    case cudaErrorStubLibrary: return ErrorCode::Unsupported;
-    default: return ErrorCode::Internal;
+    case cudaErrorStubLibrary:
+      return ErrorCode::Unsupported;
+    default:
+      return ErrorCode::Internal;
   }
 }
 
@@ -157,14 +160,15 @@ State::State(const ContextOptions& options)
   compute_capability = 10 * major + minor;
   has_pools = pools != 0;
   if (options.score_precision != ScorePrecision::Fp32 && compute_capability < 80) {
-    fail(ErrorCode::Unsupported, "context: TF32 and BF16 scores need compute capability 8.0, device {} has {}.{}",
-         device, major, minor);
+    fail(ErrorCode::Unsupported,
+         "context: TF32 and BF16 scores need compute capability 8.0, device {} has {}.{}", device, major,
+         minor);
   }
   if (stream == nullptr) {
-    PWDICE_CUDA_CHECK(*this, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "context: making a stream");
+    PWDICE_CUDA_CHECK(*this, cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                      "context: making a stream");
     owns_stream = true;
   }
-  if (options.gemm == GemmLibrary::CuBlas) cublas = std::make_unique<CuBlas>(*this);
 }
 
 State::~State() {
@@ -176,12 +180,16 @@ State::~State() {
 
 void State::require_usable(const char* op) const {
   if (!lost.empty()) {
-    fail(ErrorCode::DeviceLost, "{}: the device was lost earlier ({}); make a new Context, or use the CPU backend",
-         op, lost);
+    fail(ErrorCode::DeviceLost,
+         "{}: the device was lost earlier ({}); make a new Context, or use the CPU backend", op, lost);
   }
 }
 
-State* create_state(const ContextOptions& options) { return new State(options); }
+State* create_state(const ContextOptions& options) {
+  auto state = std::make_unique<State>(options);
+  if (options.gemm == GemmLibrary::CuBlas) state->cublas = std::make_unique<CuBlas>(*state);
+  return state.release();
+}
 void StateDeleter::operator()(State* state) const noexcept { delete state; }
 
 void synchronise(State& state) {
@@ -192,9 +200,9 @@ void synchronise(State& state) {
 void* allocate(State& state, size_t bytes) {
   const DeviceScope scope(state, "allocate");
   void* memory = nullptr;
-  PWDICE_CUDA_CHECK(state,
-                    state.has_pools ? cudaMallocAsync(&memory, bytes, state.stream) : cudaMalloc(&memory, bytes),
-                    "allocate: {} bytes", static_cast<uint64_t>(bytes));
+  PWDICE_CUDA_CHECK(
+      state, state.has_pools ? cudaMallocAsync(&memory, bytes, state.stream) : cudaMalloc(&memory, bytes),
+      "allocate: {} bytes", static_cast<uint64_t>(bytes));
   return memory;
 }
 
@@ -214,14 +222,16 @@ void upload(State& state, void* to, const void* host, size_t bytes) {
   const DeviceScope scope(state, "upload");
   PWDICE_CUDA_CHECK(state, cudaMemcpyAsync(to, host, bytes, cudaMemcpyHostToDevice, state.stream),
                     "upload: {} bytes", static_cast<uint64_t>(bytes));
-  PWDICE_CUDA_CHECK(state, cudaStreamSynchronize(state.stream), "upload: {} bytes", static_cast<uint64_t>(bytes));
+  PWDICE_CUDA_CHECK(state, cudaStreamSynchronize(state.stream), "upload: {} bytes",
+                    static_cast<uint64_t>(bytes));
 }
 
 void download(State& state, void* host, const void* from, size_t bytes) {
   const DeviceScope scope(state, "download");
   PWDICE_CUDA_CHECK(state, cudaMemcpyAsync(host, from, bytes, cudaMemcpyDeviceToHost, state.stream),
                     "download: {} bytes", static_cast<uint64_t>(bytes));
-  PWDICE_CUDA_CHECK(state, cudaStreamSynchronize(state.stream), "download: {} bytes", static_cast<uint64_t>(bytes));
+  PWDICE_CUDA_CHECK(state, cudaStreamSynchronize(state.stream), "download: {} bytes",
+                    static_cast<uint64_t>(bytes));
 }
 
 void fill_zero(State& state, void* memory, size_t bytes) {

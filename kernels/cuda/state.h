@@ -28,7 +28,7 @@ struct State {
   cudaStream_t stream = nullptr;
   bool owns_stream = false, has_pools = false, capturing = false;
   bool synchronise_launches;
-  std::string lost;  // what the device died of; empty while it lives
+  std::string lost;                // what the device died of; empty while it lives
   std::unique_ptr<CuBlas> cublas;  // only when ContextOptions::gemm asks for it
 };
 
@@ -52,14 +52,15 @@ class DeviceScope {
 
 ErrorCode code_of(cudaError_t error) noexcept;
 
-// Throws the Error that stands for `error`; what: the op and the values. A lost device is remembered in state.
+// Throws the Error that stands for `error`; what: the op and the values. A lost device is remembered in
+// state.
 [[noreturn]] void raise(State& state, cudaError_t error, const std::string& what);
 
 }  // namespace pwdice::cuda
 
 // PWDICE_CUDA_CHECK(state, cudaMemsetAsync(...), "fill_zero: {} bytes", bytes);
-#define PWDICE_CUDA_CHECK(state, call, pattern, ...)                                                     \
-  do {                                                                                                   \
-    if (const cudaError_t pwdice_error = (call); pwdice_error != cudaSuccess)                            \
-      ::pwdice::cuda::raise(state, pwdice_error, ::pwdice::format_message(pattern, {__VA_ARGS__}));      \
+#define PWDICE_CUDA_CHECK(state, call, pattern, ...)                                                \
+  do {                                                                                              \
+    if (const cudaError_t pwdice_error = (call); pwdice_error != cudaSuccess)                       \
+      ::pwdice::cuda::raise(state, pwdice_error, ::pwdice::format_message(pattern, {__VA_ARGS__})); \
   } while (false)

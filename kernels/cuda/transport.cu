@@ -6,15 +6,18 @@
 //   joint      L = eps (log sum_ij q_j exp y_ij - log n)   d_a_i = sum_j p_ij    d_b_j = sum_i p_ij
 //   semidual   lse_j = log sum_i exp((a_i - c_ij)/eps) - log n      L = eps sum_j q_j lse_j
 //              d_a_i = sum_j q_j exp((a_i - c_ij)/eps - log n - lse_j)
-//   chi2       L = eps/n sum_ij q_j f*(y_ij)   d_a_i = 1/n sum_j q_j f*'(y_ij)   d_b_j = q_j/n sum_i f*'(y_ij)
-// Work     all of them are row sums and column sums, so one kernel serves: a block owns 128 rows (or columns) and
-//          streams the other side (cost_tile.cuh); swapping the sides turns row sums into column sums. Every sum has
-//          one owner per split and the splits are merged in order: no atomics, the same bits every run.
-// Numerics partial logsumexps (lse.h) throughout, and probabilities as exp(m_i - m) z_i / z of partial sums, so they
+//   chi2       L = eps/n sum_ij q_j f*(y_ij)   d_a_i = 1/n sum_j q_j f*'(y_ij)   d_b_j = q_j/n sum_i
+//   f*'(y_ij)
+// Work     all of them are row sums and column sums, so one kernel serves: a block owns 128 rows (or columns)
+// and
+//          streams the other side (cost_tile.cuh); swapping the sides turns row sums into column sums. Every
+//          sum has one owner per split and the splits are merged in order: no atomics, the same bits every
+//          run.
+// Numerics partial logsumexps (lse.h) throughout, and probabilities as exp(m_i - m) z_i / z of partial sums,
+// so they
 //          sum to 1 to rounding however large y is. q_j = 0 is log q_j = -inf: the column vanishes.
 // Cost     two sweeps of n m (d terms + 1 exp); each loads (n / 128) m d + splits n d floats.
 #include "../transport.h"
-
 #include "pairwise_cost.cuh"
 #include "reduce.cuh"
 
@@ -71,7 +74,8 @@ struct Chi2Consumer {
 
 template <class Consumer>
 __global__ void __launch_bounds__(CostTile::kThreads)
-    pair_sweep_kernel(PairSweep sweep, int64_t tiles, Consumer consumer, typename Consumer::Fold::Part* parts) {
+    pair_sweep_kernel(PairSweep sweep, int64_t tiles, Consumer consumer,
+                      typename Consumer::Fold::Part* parts) {
   using Part = typename Consumer::Fold::Part;
   __shared__ __align__(16) float memory[CostTile::kSharedBytes / sizeof(float)];
   const Fp32Lane at;
@@ -80,12 +84,12 @@ __global__ void __launch_bounds__(CostTile::kThreads)
   const PairSide& streamed = sweep.streamed;
   Part part[4];
   sweep_tiles(sweep, first_row, min(begin, tiles), min(begin + per_split, tiles), memory,
-              [&](int64_t first_column, const float (&value)[4][4]) {
+              [&](int64_t first_column, const float(&value)[4][4]) {
                 float weight[4];
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
                   const int64_t col = first_column + at.col(j);
-                  weight[j] = col >= streamed.points.rows     ? Consumer::kOutside
+                  weight[j] = col >= streamed.points.rows  ? Consumer::kOutside
                               : streamed.weight == nullptr ? Consumer::kNone
                                                            : streamed.weight[col];
                 }
@@ -103,7 +107,8 @@ __global__ void __launch_bounds__(CostTile::kThreads)
 }
 
 template <class Fold>
-__device__ typename Fold::Part merge_splits(const typename Fold::Part* parts, int splits, int64_t rows, int64_t i) {
+__device__ typename Fold::Part merge_splits(const typename Fold::Part* parts, int splits, int64_t rows,
+                                            int64_t i) {
   typename Fold::Part total = parts[i];
   for (int s = 1; s < splits; ++s) total = Fold::join(total, parts[s * rows + i]);
   return total;
@@ -128,7 +133,9 @@ struct LoadRow {
   int splits;
   int64_t rows;
   Lse* merged;
-  __device__ Lse operator()(int64_t i) const { return merged[i] = merge_splits<LseFold>(parts, splits, rows, i); }
+  __device__ Lse operator()(int64_t i) const {
+    return merged[i] = merge_splits<LseFold>(parts, splits, rows, i);
+  }
 };
 struct StoreJoint {
   float eps, log_n;
@@ -143,11 +150,13 @@ struct StoreJoint {
 __device__ float share(Lse part, Lse total) {
   return part.m == -INFINITY ? part.z : expf(part.m - total.m) * part.z / total.z;  // z is 0, or NaN
 }
-__global__ void __launch_bounds__(Each::kThreads) row_share_kernel(const Lse* merged, const Lse* total, Vec<float> d_a) {
+__global__ void __launch_bounds__(Each::kThreads)
+    row_share_kernel(const Lse* merged, const Lse* total, Vec<float> d_a) {
   for_each_item(d_a.size, [&](int64_t i) { d_a[i] = share(merged[i], *total); });
 }
 __global__ void __launch_bounds__(Each::kThreads)
-    column_share_kernel(const Lse* parts, int splits, const float* log_weight, const Lse* total, Vec<float> d_b) {
+    column_share_kernel(const Lse* parts, int splits, const float* log_weight, const Lse* total,
+                        Vec<float> d_b) {
   for_each_item(d_b.size, [&](int64_t j) {
     Lse sum = merge_splits<LseFold>(parts, splits, d_b.size, j);
     sum.m += log_weight[j];
@@ -161,7 +170,8 @@ __global__ void __launch_bounds__(Each::kThreads)
     col_lse[j] = value(merge_splits<LseFold>(parts, splits, col_lse.size, j)) - log_n;
   });
 }
-__global__ void __launch_bounds__(Each::kThreads) row_sum_kernel(const Lse* parts, int splits, Vec<float> d_a) {
+__global__ void __launch_bounds__(Each::kThreads)
+    row_sum_kernel(const Lse* parts, int splits, Vec<float> d_a) {
   for_each_item(d_a.size, [&](int64_t i) {
     const Lse sum = merge_splits<LseFold>(parts, splits, d_a.size, i);
     d_a[i] = sum.m == -INFINITY ? sum.z : expf(sum.m) * sum.z;
@@ -216,7 +226,9 @@ class Pairs {
   }
 
   static size_t bytes(int64_t n, int64_t m) {
-    const auto of = [](int64_t count, size_t size) { return Scratch::rounded(static_cast<size_t>(count) * size); };
+    const auto of = [](int64_t count, size_t size) {
+      return Scratch::rounded(static_cast<size_t>(count) * size);
+    };
     return PairLengths::bytes(n, m) + of(n, sizeof(float)) + of(PairGrid::splits(n, m) * n, sizeof(Lse)) +
            of(PairGrid::splits(m, n) * m, sizeof(Lse)) + of(m, sizeof(float)) + of(n, sizeof(Lse)) +
            of(1, sizeof(Lse)) + of(chunk_count(std::max(n, m)), sizeof(Lse));
@@ -280,7 +292,7 @@ class Pairs {
 void launch_column_lse(const Launch& on, Pairs& pairs, Vec<float> col_lse) {
   const int splits = pairs.sweep_columns();
   column_lse_kernel<<<on.grid(pairs.m()), Each::kThreads, 0, on.stream()>>>(pairs.column_parts(), splits,
-                                                                           pairs.log_n(), col_lse);
+                                                                            pairs.log_n(), col_lse);
   on.check();
 }
 
@@ -297,7 +309,8 @@ void transport_joint(Context& ctx, const TransportJoint& op) {
   fold<LseFold>(on, pairs.n(), LoadRow{pairs.row_parts(), row_splits, pairs.n(), pairs.merged()},
                 StoreJoint{op.eps, pairs.log_n(), pairs.total(), op.loss});
   const int column_splits = pairs.sweep_columns();
-  row_share_kernel<<<on.grid(pairs.n()), Each::kThreads, 0, on.stream()>>>(pairs.merged(), pairs.total(), op.d_a);
+  row_share_kernel<<<on.grid(pairs.n()), Each::kThreads, 0, on.stream()>>>(pairs.merged(), pairs.total(),
+                                                                           op.d_a);
   on.check();
   column_share_kernel<<<on.grid(pairs.m()), Each::kThreads, 0, on.stream()>>>(
       pairs.column_parts(), column_splits, log_weight, pairs.total(), op.d_b);
@@ -325,8 +338,8 @@ void transport_chi2(Context& ctx, const TransportChi2& op) {
   fold<SumFold>(on, pairs.n(), LoadChi2Row{pairs.row_parts<Chi2Sums>(), row_splits, inv_n, op.d_a},
                 StoreScaled{static_cast<double>(op.eps) / static_cast<double>(pairs.n()), op.loss});
   const int column_splits = pairs.sweep_columns(consumer);
-  chi2_column_kernel<<<on.grid(pairs.m()), Each::kThreads, 0, on.stream()>>>(pairs.column_parts<Chi2Sums>(),
-                                                                            column_splits, op.q, inv_n, op.d_b);
+  chi2_column_kernel<<<on.grid(pairs.m()), Each::kThreads, 0, on.stream()>>>(
+      pairs.column_parts<Chi2Sums>(), column_splits, op.q, inv_n, op.d_b);
   on.check();
 }
 

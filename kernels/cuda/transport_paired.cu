@@ -18,7 +18,8 @@ struct PairedResidual {
 };
 
 __global__ void __launch_bounds__(Each::kThreads)
-    transport_paired_kernel(PairedResidual y, Divergence divergence, const Lse* total, Vec<float> d_a, Vec<float> d_b) {
+    transport_paired_kernel(PairedResidual y, Divergence divergence, const Lse* total, Vec<float> d_a,
+                            Vec<float> d_b) {
   const float inv_n = 1.f / static_cast<float>(d_a.size);
   for_each_item(d_a.size, [&](int64_t i) { d_a[i] = d_b[i] = slope(divergence, y(i), total, inv_n); });
 }
@@ -34,7 +35,8 @@ void transport_paired(Context& ctx, const TransportPaired& op) {
   launch_paired_costs(on, op.cost, c);
   const PairedResidual y{op.a, op.b, c, op.eps};
   fold_conjugate(on, op.divergence, n, y, op.eps, total, nullptr, op.loss);
-  transport_paired_kernel<<<on.grid(n), Each::kThreads, 0, on.stream()>>>(y, op.divergence, total, op.d_a, op.d_b);
+  transport_paired_kernel<<<on.grid(n), Each::kThreads, 0, on.stream()>>>(y, op.divergence, total, op.d_a,
+                                                                          op.d_b);
   on.check();
 }
 

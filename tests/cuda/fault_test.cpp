@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+
+// What happens when the device, the driver or the memory is not there, provoked through the stand-in runtime.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+#include <ptxcpu.h>
+
+#include "../../kernels/capture.h"
+#include "../../kernels/elementwise.h"
+#include "../../kernels/memory.h"
+#include "../op_case.h"
+
+namespace pwdice::test {
+namespace {
+
+constexpr int kEveryCall = 0;
+
+class CudaFault : public testing::Test {
+ protected:
+  void SetUp() override { ptxcpu_reset(); }
+  void TearDown() override { ptxcpu_reset(); }
+
+  static ContextOptions options() { return {.backend = Backend::Cuda, .scratch_bytes = 4096}; }
+
+  // Six floats 1 in the Context's memory.
+  static Vec<float> ones(Context& ctx) {
+    const Vec<float> values{static_cast<float*>(allocate(ctx, 6 * sizeof(float))), 6};
+    fill(ctx, values, 1.f);
+    return values;
+  }
+  static void expect_refusal(const std::string& sentence) {
+    const CudaAvailability cuda = cuda_availability();
+    EXPECT_FALSE(cuda.available);
+    EXPECT_EQ(cuda.reason, sentence);
+    expect_error(ErrorCode::Unsupported, "context: " + sentence + "; use the CPU backend",
+                 [] { Context ctx(options()); });
+    EXPECT_NO_THROW(Context({.threads = 1}));
+  }
+};
+
+TEST_F(CudaFault, AvailableDeviceIsNamed) {
+  const CudaAvailability cuda = cuda_availability();
+  EXPECT_TRUE(cuda.available);
+  EXPECT_EQ(cuda.reason.rfind("device 0 (ptxcpu, compute capability ", 0), 0u) << cuda.reason;
+}
+
+TEST_F(CudaFault, NoDriver) {
+  ptxcpu_inject("*", kEveryCall, cudaErrorInsufficientDriver);
+  expect_refusal("no NVIDIA driver is installed");
+}
+
+TEST_F(CudaFault, DriverTooOld) {
+  ptxcpu_inject("cudaGetDeviceCount", kEveryCall, cudaErrorInsufficientDriver);
+  expect_refusal("the NVIDIA driver supports CUDA 13.0, this build needs 13.0 or newer");
+}
+
+TEST_F(CudaFault, NoDevice) {
+  ptxcpu_inject("cudaGetDeviceCount", kEveryCall, cudaErrorNoDevice);
+  expect_refusal("the NVIDIA driver sees no device");
+}
+
+TEST_F(CudaFault, UnsupportedArchitecture) {
+  const std::string who = cuda_availability().reason;
+  ptxcpu_inject("cudaFuncGetAttributes", kEveryCall, cudaErrorNoKernelImageForDevice);
+  expect_refusal(who.substr(0, who.find(')') + 1) + " is not among the architectures of this build (" +
+                 PWDICE_CUDA_ARCHITECTURE_LIST + ")");
+}
+
+TEST_F(CudaFault, DeviceNumberOutOfRange) {
+  ContextOptions wrong = options();
+  wrong.device = 7;
+  expect_error(ErrorCode::InvalidArgument, "context: device is 7, the machine has 1",
+               [&] { Context ctx(wrong); });
+}
+
+TEST_F(CudaFault, DefaultStreamIsRefused) {
+  ContextOptions wrong = options();
+  wrong.stream = cudaStreamLegacy;
+  expect_error(ErrorCode::InvalidArgument, "a default stream", [&] { Context ctx(wrong); });
+}
+
+TEST_F(CudaFault, OutOfMemoryLeavesTheContextUsable) {
+  Context ctx(options());
+  const Vec<float> values = ones(ctx);
+  ptxcpu_inject("cudaMallocAsync", 1, cudaErrorMemoryAllocation);
+  expect_error(ErrorCode::OutOfMemory, "allocate: 1024 bytes failed: device 0 has",
+               [&] { allocate(ctx, 1000); });
+  affine(ctx, {values, 2.f, 1.f, values});
+  std::vector<float> host(6);
+  download(ctx, host.data(), values.data, 6 * sizeof(float));
+  EXPECT_EQ(host, std::vector<float>(6, 3.f));
+  release(ctx, values.data);
+}
+
+TEST_F(CudaFault, OutOfMemoryWhileMakingAContext) {
+  ptxcpu_inject("cudaMallocAsync", 1, cudaErrorMemoryAllocation);
+  expect_error(ErrorCode::OutOfMemory, "allocate: 4096 bytes", [] { Context ctx(options()); });
+}
+
+TEST_F(CudaFault, FailedLaunchNamesTheOp) {
+  Context ctx(options());
+  const Vec<float> values = ones(ctx);
+  ptxcpu_inject("cudaLaunchKernel", 1, cudaErrorInvalidConfiguration);
+  expect_error(ErrorCode::Internal, "affine: the launch failed on device 0", [&] {
+    affine(ctx, {values, 2.f, 1.f, values});
+  });
+  EXPECT_NO_THROW(affine(ctx, {values, 2.f, 1.f, values}));
+  release(ctx, values.data);
+}
+
+TEST_F(CudaFault, LostDeviceIsRememberedAndDestructorsDoNotThrow) {
+  {
+    Context ctx(options());
+    const Vec<float> values = ones(ctx);
+    ptxcpu_inject("cudaStreamSynchronize", 1, cudaErrorIllegalAddress);
+    expect_error(ErrorCode::DeviceLost, "synchronise found the device lost", [&] { ctx.synchronise(); });
+    expect_error(ErrorCode::DeviceLost, "affine: the device was lost earlier", [&] {
+      affine(ctx, {values, 2.f, 1.f, values});
+    });
+    expect_error(ErrorCode::DeviceLost, "allocate: the device was lost earlier", [&] { allocate(ctx, 4); });
+    EXPECT_NO_THROW(release(ctx, values.data));
+  }
+  EXPECT_NO_THROW(Context({.threads = 1}));
+}
+
+TEST_F(CudaFault, SynchronisedLaunchesPinAFaultToItsKernel) {
+  ContextOptions pinned = options();
+  pinned.synchronise_launches = true;
+  Context ctx(pinned);
+  const Vec<float> values = ones(ctx);
+  ptxcpu_inject("cudaStreamSynchronize", 1, cudaErrorLaunchFailure);
+  expect_error(ErrorCode::DeviceLost, "affine: the launch found the device lost", [&] {
+    affine(ctx, {values, 2.f, 1.f, values});
+  });
+}
+
+TEST_F(CudaFault, AStepThatThrowsWhileCapturedLeavesNoCaptureOpen) {
+  Context ctx(options());
+  const Vec<float> values = ones(ctx);
+  CapturedStep step;
+  step.run(ctx, [&] { affine(ctx, {values, 2.f, 0.f, values}); });
+  EXPECT_THROW(step.run(ctx, [&] { fail(ErrorCode::Internal, "planted"); }), Error);
+  EXPECT_NO_THROW(ctx.synchronise());
+  step.run(ctx, [&] { affine(ctx, {values, 2.f, 0.f, values}); });  // captured now, and replayed below
+  step.run(ctx, [&] { ADD_FAILURE() << "the graph should have been replayed"; });
+  std::vector<float> host(6);
+  download(ctx, host.data(), values.data, 6 * sizeof(float));
+  EXPECT_EQ(host, std::vector<float>(6, 8.f));
+  release(ctx, values.data);
+}
+
+TEST_F(CudaFault, FailedReplayIsReported) {
+  Context ctx(options());
+  const Vec<float> values = ones(ctx);
+  CapturedStep step;
+  const auto body = [&] { affine(ctx, {values, 2.f, 0.f, values}); };
+  for (int i = 0; i < 2; ++i) step.run(ctx, body);
+  ptxcpu_inject("cudaGraphLaunch", 1, cudaErrorLaunchFailure);
+  expect_error(ErrorCode::DeviceLost, "replay: launching the step's graph found the device lost",
+               [&] { step.run(ctx, body); });
+}
+
+TEST_F(CudaFault, CallersStreamIsUsedAndKept) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  {
+    ContextOptions own = options();
+    own.stream = stream;
+    Context ctx(own);
+    release(ctx, ones(ctx).data);
+  }
+  EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace pwdice::test
