@@ -37,6 +37,6 @@ struct CostPaired {  // c_i = c(x_i, y_i); n == m
 };
 void cost_paired(Context& ctx, const CostPaired& op);
 
-size_t pair_cost_scratch_bytes(int64_t n, int64_t m, int64_t d);
+size_t pair_cost_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d);  // of cost_matrix
 
 }  // namespace pwdice

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+
+// What InfoNCE does once per row, O(n d^2): before the scores u = z1 M inv_tau and the packed z2, after them
+// the way back through M and the normalisation.
+//
+//   z = v / |v|     u_i = z1_i M inv_tau log2(e), so that scores come in units of log 2
+//   d_z1 = A M^T inv_tau     d_M = z1^T A inv_tau     d_v = (d_z - z <z, d_z>) / |v|
+//
+// A row whose norm is zero (or not representable as 1/|v|) has z = 0 and no gradient.
+
+#if defined(PWDICE_KERNELS_CPU_INFONCE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef PWDICE_KERNELS_CPU_INFONCE_ROWS_INL_H_
+#undef PWDICE_KERNELS_CPU_INFONCE_ROWS_INL_H_
+#else
+#define PWDICE_KERNELS_CPU_INFONCE_ROWS_INL_H_
+#endif
+
+#include <cmath>
+
+#include "../infonce.h"
+#include "infonce_metric.h"
+#include "pair_tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace pwdice::cpu {
+namespace HWY_NAMESPACE {
+
+// Sizes that follow from (n, d) alone.
+struct InfoNceShape {
+  // Rows of a block of the softmax: the more, the longer the sums of d_z2 run in registers; fewer for a large
+  // n, so that whole rows stay in the cache. Measured on Zen 3 at n = 4096: 24 rows 45.0 ms, 48 rows 43.5, 96
+  // rows 43.7.
+  static constexpr int64_t kMaxRows = 2 * PairBlock::kRows, kMaxTall = 16384;
+  // Columns of a chunk of the gradient products: a chunk of z2 and of d_z2 fits the L1 cache at d = 32.
+  static constexpr int64_t kChunk = PairBlock::kUnit * std::max<int64_t>(1, 192 / PairBlock::kUnit);
+  static constexpr int64_t kSectionBytes = int64_t{16} << 20, kMaxSections = 8, kRowChunks = 16,
+                           kMinRowChunk = 256;
+
+  int64_t n, d;
+  int64_t panels;        // of Tile::kCols columns that hold one embedding
+  int64_t height;        // d rounded up to whole tiles
+  int64_t cols;          // n rounded up to whole tiles both ways
+  int64_t rows, blocks;  // of one block, and how many of them
+  int64_t sections, section_blocks;
+  int64_t row_chunk;
+
+  InfoNceShape(int64_t count, int64_t width) : n(count), d(width) {
+    panels = chunk_count(d, Tile::kCols);
+    height = chunk_count(d, Tile::kRows) * Tile::kRows;
+    cols = chunk_count(n, PairBlock::kUnit) * PairBlock::kUnit;
+    rows = n <= kMaxTall ? kMaxRows : kMaxRows / 2;
+    blocks = chunk_count(n, rows);
+    const int64_t fit = kSectionBytes / (cols * padded() * static_cast<int64_t>(sizeof(float)));
+    section_blocks = chunk_count(blocks, std::min(blocks, std::clamp<int64_t>(fit, 2, kMaxSections)));
+    sections = chunk_count(blocks, section_blocks);
+    row_chunk = std::max(kMinRowChunk, chunk_count(n, kRowChunks));
+    row_chunk = chunk_count(row_chunk, PairBlock::kRows) * PairBlock::kRows;
+  }
+  int64_t padded() const { return panels * Tile::kCols; }
+  int64_t stride() const { return cols + 16; }  // of a whole block of scores: no power of two
+  int64_t row_chunks() const { return chunk_count(n, row_chunk); }
+  Range block_rows(int64_t block) const { return chunk_range(n, rows, block); }
+};
+
+// Scratch of one call.
+struct InfoNceBuffers {
+  float *factor, *m;            // (d, d)
+  float *m_panels, *mt_panels;  // (panels, d, kCols): M and M^T as right operands
+  float *inv1, *inv2;           // (n): 1/|v|, 0 for a zero row, 1 without normalisation
+  float* u;                     // (n, padded)
+  float* z2_scores;             // (cols / kCols, d, kCols): z2 as the columns of the scores
+  float* column;                // (cols): 0, -inf past n
+  float* z2;                    // (panels, cols, kCols): z2 as a right operand
+  float* d_z2;                  // (sections, panels, cols, kCols)
+  double *d_m_parts, *d_m;      // (row_chunks, d, d), (d, d)
+  double* loss;                 // (blocks)
+};
+
+template <class TakeFloats, class TakeDoubles>
+InfoNceBuffers lay_out(const InfoNceShape& s, bool gradients, const TakeFloats& floats,
+                       const TakeDoubles& doubles) {
+  InfoNceBuffers b{};
+  b.factor = floats(s.d * s.d);
+  b.m = floats(s.d * s.d);
+  b.m_panels = floats(s.d * s.padded());
+  b.mt_panels = floats(s.d * s.padded());
+  b.inv1 = floats(s.n);
+  b.inv2 = floats(s.n);
+  b.u = floats(s.n * s.padded());
+  b.z2_scores = floats(s.cols * s.d);
+  b.column = floats(s.cols);
+  b.loss = doubles(s.blocks);
+  if (!gradients) return b;
+  b.z2 = floats(s.cols * s.padded());
+  b.d_z2 = floats(s.sections * s.cols * s.padded());
+  b.d_m_parts = doubles(s.row_chunks() * s.d * s.d);
+  b.d_m = doubles(s.d * s.d);
+  return b;
+}
+
+// -- before the scores -----------------------------------------------------------------------------------
+
+// <a, b> in double; d is a multiple of 8, and eight chains vectorise.
+inline double dot_double(const float* a, const float* b, int64_t d) {
+  double part[8] = {}, sum = 0;
+  for (int64_t k = 0; k < d; k += 8) {
+    for (int64_t c = 0; c < 8; ++c) part[c] += static_cast<double>(a[k + c]) * static_cast<double>(b[k + c]);
+  }
+  for (const double p : part) sum += p;
+  return sum;
+}
+
+inline float inverse_norm(const float* v, int64_t d) {
+  const double inv = 1 / std::sqrt(dot_double(v, v, d));
+  return inv < 3e38 || std::isnan(inv) ? static_cast<float>(inv) : 0.f;
+}
+
+// u of up to Tile::kRows rows.
+HWY_INLINE void query_tile(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b, Range rows) {
+  float strip[128 * Tile::kRows];  // [d][kRows]
+  HWY_ALIGN float part[Tile::kRows * Tile::kCols];
+  for (int64_t r = 0; r < Tile::kRows; ++r) {
+    const int64_t i = std::min(rows.begin + r, rows.end - 1);
+    const float* v = in.v1.row(i);
+    const float inv = in.normalise ? inverse_norm(v, s.d) : 1.f;
+    b.inv1[i] = inv;
+    for (int64_t k = 0; k < s.d; ++k) strip[k * Tile::kRows + r] = v[k] * inv;
+  }
+  const float scale = static_cast<float>(static_cast<double>(in.inv_tau) * 1.4426950408889634);
+  for (int64_t p = 0; p < s.panels; ++p) {
+    tile_product<Tile::kRows, Along::Columns>(s.d, strip, Tile::kRows, b.m_panels + p * s.d * Tile::kCols,
+                                              part, false);
+    for (int64_t i = rows.begin; i < rows.end; ++i) {
+      const float* from = part + (i - rows.begin) * Tile::kCols;
+      float* to = b.u + i * s.padded() + p * Tile::kCols;
+      for (int64_t c = 0; c < Tile::kCols; ++c) to[c] = from[c] * scale;
+    }
+  }
+}
+
+// z2 of one panel of Tile::kCols columns, in both layouts.
+HWY_INLINE void key_panel(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b, int64_t first) {
+  float rows[Tile::kCols * 128];
+  const int64_t count = std::clamp<int64_t>(s.n - first, 0, Tile::kCols);
+  std::fill_n(rows, Tile::kCols * s.d, 0.f);
+  for (int64_t c = 0; c < Tile::kCols; ++c) {
+    b.column[first + c] = c < count ? 0.f : -INFINITY;
+    if (c >= count) continue;
+    const float* v = in.v2.row(first + c);
+    const float inv = in.normalise ? inverse_norm(v, s.d) : 1.f;
+    b.inv2[first + c] = inv;
+    for (int64_t k = 0; k < s.d; ++k) rows[c * s.d + k] = v[k] * inv;
+  }
+  pack_panel_transposed(rows, s.d, s.d, Tile::kCols, b.z2_scores + first * s.d);
+  if (b.z2 == nullptr) return;
+  for (int64_t p = 0; p < s.panels; ++p) {
+    const int64_t k0 = p * Tile::kCols;
+    pack_panels(rows + k0, s.d, Tile::kCols, std::min(Tile::kCols, s.d - k0),
+                b.z2 + (p * s.cols + first) * Tile::kCols);
+  }
+}
+
+inline void prepare(ThreadPool& pool, const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b) {
+  score_metric(in.metric, in.w0, b.factor, b.m);
+  for (int64_t p = 0; p < s.panels; ++p) {
+    const int64_t k0 = p * Tile::kCols, width = std::min(Tile::kCols, s.d - k0);
+    pack_panels(b.m + k0, s.d, s.d, width, b.m_panels + k0 * s.d);
+    pack_panel_transposed(b.m + k0 * s.d, s.d, s.d, width, b.mt_panels + k0 * s.d);
+  }
+  const int64_t step = 8 * PairBlock::kUnit, chunks = chunk_count(s.cols, step);
+  pool.parallel_for(2 * chunks, [&](int64_t chunk, int) HWY_ATTR {
+    const Range range = chunk_range(s.cols, step, chunk % chunks);
+    if (chunk < chunks) {
+      const int64_t end = std::min(range.end, s.n);
+      for (int64_t i = range.begin; i < end; i += Tile::kRows) {
+        query_tile(in, s, b, {i, std::min<int64_t>(i + Tile::kRows, end)});
+      }
+    } else {
+      for (int64_t j = range.begin; j < range.end; j += Tile::kCols) key_panel(in, s, b, j);
+    }
+  });
+}
+
+// -- after the scores ------------------------------------------------------------------------------------
+
+// d_v = (d_z - z <z, d_z>) inv with z = v inv; d_v may be d_z.
+HWY_INLINE void through_norm(const float* v, float inv, bool normalise, const float* d_z, int64_t d,
+                             float* d_v) {
+  if (!normalise) {
+    std::copy_n(d_z, d, d_v);
+    return;
+  }
+  const auto along = static_cast<float>(dot_double(v, d_z, d) * static_cast<double>(inv));
+  for (int64_t k = 0; k < d; ++k) d_v[k] = (d_z[k] - v[k] * inv * along) * inv;
+}
+
+// d_v1 from A (which stands in d_v1) and this chunk's part of z1^T A, a few rows at a time.
+struct QueryGradient {
+  const InfoNce& in;
+  const InfoNceShape& s;
+  const InfoNceBuffers& b;
+  Mat<float> d_v1;
+
+  void rows(Range rows, double* d_m) const {
+    constexpr int64_t kRows = PairBlock::kRows;
+    const int64_t count = rows.end - rows.begin;
+    float z1[kRows * (128 + Tile::kRows)], strip[128 * Tile::kRows];
+    HWY_ALIGN float a[kRows * 128 + kRows * Tile::kCols];  // (panels, kRows, kCols)
+    HWY_ALIGN float part[Tile::kRows * Tile::kCols];
+    for (int64_t r = 0; r < count; ++r) {
+      const float* v = in.v1.row(rows.begin + r);
+      const float inv = b.inv1[rows.begin + r];
+      for (int64_t k = 0; k < s.height; ++k) z1[r * s.height + k] = k < s.d ? v[k] * inv : 0.f;
+      const float* from = d_v1.row(rows.begin + r);
+      for (int64_t k = 0; k < s.padded(); ++k) {
+        a[(k / Tile::kCols * kRows + r) * Tile::kCols + k % Tile::kCols] = k < s.d ? from[k] : 0.f;
+      }
+    }
+    for (int64_t t = 0; t < s.height; t += Tile::kRows) {
+      for (int64_t p = 0; p < s.panels; ++p) {
+        tile_product<Tile::kRows, Along::Columns>(count, z1 + t, s.height, a + p * kRows * Tile::kCols, part,
+                                                  false);
+        for (int64_t r = 0; r < std::min<int64_t>(Tile::kRows, s.d - t); ++r) {
+          for (int64_t c = 0; c < std::min(Tile::kCols, s.d - p * Tile::kCols); ++c) {
+            d_m[(t + r) * s.d + p * Tile::kCols + c] += static_cast<double>(part[r * Tile::kCols + c]);
+          }
+        }
+      }
+    }
+    for (int64_t t = 0; t < count; t += Tile::kRows)
+      back_tile(rows.begin + t, std::min<int64_t>(Tile::kRows, count - t), strip, part);
+  }
+
+  // d_z1 = A M^T inv_tau of one tile of rows, then through the norm.
+  void back_tile(int64_t first, int64_t count, float* strip, float* part) const {
+    float d_z[Tile::kRows * 128];
+    for (int64_t r = 0; r < Tile::kRows; ++r) {
+      const float* from = d_v1.row(first + std::min(r, count - 1));
+      for (int64_t k = 0; k < s.d; ++k) strip[k * Tile::kRows + r] = from[k];
+    }
+    for (int64_t p = 0; p < s.panels; ++p) {
+      tile_product<Tile::kRows, Along::Columns>(s.d, strip, Tile::kRows, b.mt_panels + p * s.d * Tile::kCols,
+                                                part, false);
+      const int64_t width = std::min(Tile::kCols, s.d - p * Tile::kCols);
+      for (int64_t r = 0; r < count; ++r) {
+        for (int64_t c = 0; c < width; ++c) {
+          d_z[r * s.d + p * Tile::kCols + c] = part[r * Tile::kCols + c] * in.inv_tau;
+        }
+      }
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      through_norm(in.v1.row(first + r), b.inv1[first + r], in.normalise, d_z + r * s.d, s.d,
+                   d_v1.row(first + r));
+    }
+  }
+};
+
+// d_v2 of one row: the sections' sums in order, then through the norm.
+HWY_INLINE void key_gradient(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b, int64_t i,
+                             float* d_v2) {
+  float d_z[128];
+  const int64_t section = s.cols * s.padded();
+  for (int64_t p = 0; p < s.panels; ++p) {
+    const int64_t k0 = p * Tile::kCols, width = std::min(Tile::kCols, s.d - k0);
+    const float* from = b.d_z2 + (p * s.cols + i) * Tile::kCols;
+    std::copy_n(from, width, d_z + k0);
+    for (int64_t t = 1; t < s.sections; ++t) {
+      for (int64_t c = 0; c < width; ++c) d_z[k0 + c] += from[t * section + c];
+    }
+  }
+  through_norm(in.v2.row(i), b.inv2[i], in.normalise, d_z, s.d, d_v2);
+}
+
+inline void finish_gradients(ThreadPool& pool, const InfoNce& in, const InfoNceShape& s,
+                             const InfoNceBuffers& b, Mat<float> d_v1, Mat<float> d_v2, Mat<float> d_w0) {
+  const QueryGradient query{in, s, b, d_v1};
+  const int64_t dd = s.d * s.d;
+  pool.parallel_for(s.row_chunks(), [&](int64_t chunk, int) HWY_ATTR {
+    const Range range = chunk_range(s.n, s.row_chunk, chunk);
+    double* const d_m = b.d_m_parts + chunk * dd;
+    std::fill_n(d_m, dd, 0.0);
+    for (int64_t i = range.begin; i < range.end; i += PairBlock::kRows) {
+      query.rows({i, std::min(i + PairBlock::kRows, range.end)}, d_m);
+    }
+    for (int64_t i = range.begin; i < range.end; ++i) key_gradient(in, s, b, i, d_v2.row(i));
+  });
+  for (int64_t k = 0; k < dd; ++k) {
+    double sum = 0;
+    for (int64_t chunk = 0; chunk < s.row_chunks(); ++chunk) sum += b.d_m_parts[chunk * dd + k];
+    b.d_m[k] = sum * static_cast<double>(in.inv_tau);
+  }
+  score_metric_backward(in.metric, in.w0, b.factor, b.d_m, d_w0);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace pwdice::cpu
+HWY_AFTER_NAMESPACE();
+
+#endif  // per-target include guard

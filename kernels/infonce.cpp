@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#include "infonce.h"
+
+#include <cmath>
+
+#include "backends.h"
+#include "check.h"
+#include "finite.h"
+
+namespace pwdice {
+namespace {
+
+constexpr int64_t kMaxWidth = 128;
+
+void check_scores(const char* op, const InfoNce& in) {
+  const int64_t n = in.v1.rows, d = in.v1.cols;
+  PWDICE_CHECK(n > 0, "{}: the batch has {} pairs, expected at least 1", op, n);
+  PWDICE_CHECK(d > 0 && d % 8 == 0 && d <= kMaxWidth,
+               "{}: embeddings have width {}, expected a multiple of 8 up to {}", op, d, kMaxWidth);
+  check_matrix(op, "v1", in.v1, n, d);
+  check_matrix(op, "v2", in.v2, n, d);
+  check_matrix(op, "w0", in.w0, d, d);
+  PWDICE_CHECK(in.inv_tau > 0 && std::isfinite(in.inv_tau), "{}: inv_tau is {}, expected a positive number",
+               op, in.inv_tau);
+}
+
+template <class Gradients>
+void check_gradients(const char* op, const Gradients& g) {
+  const int64_t n = g.in.v1.rows, d = g.in.v1.cols;
+  check_matrix(op, "d_v1", g.d_v1, n, d);
+  check_matrix(op, "d_v2", g.d_v2, n, d);
+  check_matrix(op, "d_w0", g.d_w0, d, d);
+}
+
+void check_value(Context& ctx, const char* op, Vec<const float> loss, const InfoNce& in) {
+  check_loss(ctx, op, loss, {{"v1", in.v1}, {"v2", in.v2}, {"w0", in.w0}});
+}
+
+}  // namespace
+
+void infonce_forward(Context& ctx, const InfoNceForward& op) {
+  const char* name = "infonce_forward";
+  check_scores(name, op.in);
+  check_vector(name, "lse", op.lse, op.in.v1.rows);
+  check_vector(name, "loss", op.loss, 1);
+  ctx.on_gpu() ? cuda::infonce_forward(ctx, op) : cpu::infonce_forward(ctx, op);
+  check_value(ctx, name, op.loss, op.in);
+}
+
+void infonce_backward(Context& ctx, const InfoNceBackward& op) {
+  const char* name = "infonce_backward";
+  check_scores(name, op.in);
+  check_vector(name, "lse", op.lse, op.in.v1.rows);
+  check_vector(name, "d_loss", op.d_loss, 1);
+  check_gradients(name, op);
+  ctx.on_gpu() ? cuda::infonce_backward(ctx, op) : cpu::infonce_backward(ctx, op);
+}
+
+void infonce_train(Context& ctx, const InfoNceTrain& op) {
+  const char* name = "infonce_train";
+  check_scores(name, op.in);
+  check_vector(name, "loss", op.loss, 1);
+  check_gradients(name, op);
+  ctx.on_gpu() ? cuda::infonce_train(ctx, op) : cpu::infonce_train(ctx, op);
+  check_value(ctx, name, op.loss, op.in);
+}
+
+size_t infonce_scratch_bytes(const Context& ctx, int64_t n, int64_t d) {
+  return ctx.on_gpu() ? cuda::infonce_scratch_bytes(n, d) : cpu::infonce_scratch_bytes(ctx.threads(), n, d);
+}
+
+}  // namespace pwdice
