@@ -102,10 +102,7 @@ template <class Arithmetic>
 int cutlass_gemm(const Launch& on, const Gemm& p, int slices) {
   using Row = cutlass::layout::RowMajor;
   using Column = cutlass::layout::ColumnMajor;  // a transposed row-major operand is a column-major one
-  if (p.transpose_a) {
-    return p.transpose_b ? launch_gemm<GemmKernel<Arithmetic, Column, Column>>(on, p, slices)
-                         : launch_gemm<GemmKernel<Arithmetic, Column, Row>>(on, p, slices);
-  }
+  if (p.transpose_a) return launch_gemm<GemmKernel<Arithmetic, Column, Row>>(on, p, slices);
   return p.transpose_b ? launch_gemm<GemmKernel<Arithmetic, Row, Column>>(on, p, slices)
                        : launch_gemm<GemmKernel<Arithmetic, Row, Row>>(on, p, slices);
 }

@@ -15,7 +15,8 @@ enum class Epilogue {
   Add,            // product + what c held
 };
 
-// Row-major c (m, n) = epilogue(alpha op(a) op(b)), op(x) = x or x^T.
+// Row-major c (m, n) = epilogue(alpha op(a) op(b)), op(x) = x or x^T. Not both are transposed: nothing on a
+// hot path is, and it would be a third more CUTLASS kernels to compile; matmul.cu turns one of them first.
 struct Gemm {
   bool transpose_a, transpose_b;
   int64_t m, n, k;

@@ -1,19 +1,57 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// c = op(a) op(b), by the products of gemm.h.
+// c = op(a) op(b), by the products of gemm.h; of two transposed operands b is turned first.
 #include "gemm.h"
 
 namespace pwdice::cuda {
+namespace {
+
+// 32 x 32 values through shared memory: loads and stores are both full lines. One column of padding keeps the
+// reads down a column free of bank conflicts.
+struct Tile {
+  static constexpr int kSide = 32, kRows = 8, kThreads = kSide * kRows;
+};
+
+__global__ void __launch_bounds__(Tile::kThreads) transpose_kernel(Mat<const float> x, float* y) {
+  __shared__ float tile[Tile::kSide][Tile::kSide + 1];
+  const int64_t row = static_cast<int64_t>(blockIdx.y) * Tile::kSide,
+                col = static_cast<int64_t>(blockIdx.x) * Tile::kSide;
+  const int lane = static_cast<int>(threadIdx.x) % Tile::kSide,
+            first = static_cast<int>(threadIdx.x) / Tile::kSide;
+  for (int r = first; r < Tile::kSide; r += Tile::kRows) {
+    if (row + r < x.rows && col + lane < x.cols) tile[r][lane] = x(row + r, col + lane);
+  }
+  __syncthreads();
+  for (int r = first; r < Tile::kSide; r += Tile::kRows) {
+    if (col + r < x.cols && row + lane < x.rows) y[(col + r) * x.rows + row + lane] = tile[lane][r];
+  }
+}
+
+}  // namespace
 
 void matmul(Context& ctx, const Matmul& op) {
   const Launch on(ctx, "matmul");
   const ScratchScope scope(ctx.scratch());
   const int64_t k = op.transpose_a ? op.a.rows : op.a.cols;
-  gemm(on, {op.transpose_a, op.transpose_b, op.c.rows, op.c.cols, k, op.a.data, op.a.stride, op.b.data,
-            op.b.stride, op.c.data, op.c.stride});
+  Mat<const float> b = op.b;
+  const bool both = op.transpose_a && op.transpose_b && b.size() > 0;
+  if (both) {
+    float* turned = on.scratch<float>(b.size());
+    const int64_t bands = ceil_div(b.rows, Tile::kSide);
+    PWDICE_CHECK(bands <= 65535, "matmul: b has {} rows, at most {} can be transposed", b.rows,
+                 int64_t{65535} * Tile::kSide);
+    transpose_kernel<<<dim3(on.grid(b.cols, Tile::kSide), static_cast<unsigned>(bands)), Tile::kThreads, 0,
+                       on.stream()>>>(b, turned);
+    on.check();
+    b = {turned, b.cols, b.rows};
+  }
+  gemm(on, {op.transpose_a, op.transpose_b && !both, op.c.rows, op.c.cols, k, op.a.data, op.a.stride, b.data,
+            b.stride, op.c.data, op.c.stride});
 }
 
-size_t matmul_scratch_bytes(int64_t m, int64_t n, int64_t k) { return gemm_scratch_bytes(m, n, k); }
+size_t matmul_scratch_bytes(int64_t m, int64_t n, int64_t k) {
+  return gemm_scratch_bytes(m, n, k) + Scratch::rounded(static_cast<size_t>(n * k) * sizeof(float));
+}
 
 }  // namespace pwdice::cuda
