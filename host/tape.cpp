@@ -57,7 +57,10 @@ Tensor Tape::full(int64_t rows, int64_t cols, float value) {
   return constant(out);
 }
 
-Tensor Tape::variable(Mat<const float> view) { return append(view, nullptr, {}, true)->out; }
+Tensor Tape::variable(Mat<const float> view) {
+  const Node* node = append(view, nullptr, {}, true);
+  return node == nullptr ? constant(view) : node->out;
+}
 
 Tensor Tape::parameter(Param param) { return record(param.value(), parameter_rule, {}, param, true); }
 

@@ -162,6 +162,24 @@ TEST_P(Layers, PenaltyAddsToTheNetsOwnGradient) {
   expect_within(both, want, 1e-6);
 }
 
+// What the fused network relies on: d_x may take the place of x, for wide layers and for heads.
+TEST_P(Layers, GradientInPlaceOfTheActivations) {
+  const int64_t n = 67;
+  for (const int64_t in : {int64_t{5}, int64_t{64}, int64_t{257}}) {
+    for (const int64_t out : {int64_t{1}, int64_t{3}, int64_t{64}, int64_t{300}}) {
+      for (const Activation act : {Activation::Relu, Activation::Tanh}) {
+        const Mat<const float> d = in_memory(normal(n * out, 1), n, out),
+                               w = in_memory(normal(out * in, 2), out, in);
+        Array<float> x(ctx_, n * in), d_x(ctx_, n * in);
+        upload(ctx_, x.view(), uniform(n * in, -0.9f, 0.9f, 3));
+        linear_backward_input(ctx_, {d, w, x.matrix(n, in), act, d_x.matrix(n, in)});
+        linear_backward_input(ctx_, {d, w, x.matrix(n, in), act, x.matrix(n, in)});
+        EXPECT_EQ(download(ctx_, x.view()), download(ctx_, d_x.view())) << in << " to " << out;
+      }
+    }
+  }
+}
+
 TEST_P(Layers, PredictIsTheNetInChunks) {
   const Mlp net(params_, "net", {5, 32, 3}, Activation::Relu);
   params_.allocate(ctx_, true);
