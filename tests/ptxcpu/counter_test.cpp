@@ -30,7 +30,8 @@ PtxcpuSite single_site(const std::string& prefix) {
   for (size_t i = 0; i < ptxcpu_site_count(0); ++i) {
     PtxcpuSite site;
     EXPECT_EQ(ptxcpu_site(0, i, &site), 0);
-    if (std::string(site.opcode).rfind(prefix, 0) == 0 && site.global_requests + site.shared_requests == 1) result = site;
+    if (std::string(site.opcode).rfind(prefix, 0) == 0 && site.global_requests + site.shared_requests == 1)
+      result = site;
   }
   EXPECT_NE(result.opcode, nullptr) << "no single " << prefix;
   return result;
@@ -74,8 +75,10 @@ struct SharedCase {
 };
 class SharedCounterTest : public CounterTest, public testing::WithParamInterface<SharedCase> {};
 INSTANTIATE_TEST_SUITE_P(Patterns, SharedCounterTest,
-                         testing::Values(SharedCase{Pattern::kConflictFree, 1, 1}, SharedCase{Pattern::kTwoWay, 2, 1},
-                                         SharedCase{Pattern::kSixteenWay, 16, 1}, SharedCase{Pattern::kPadded, 1, 1},
+                         testing::Values(SharedCase{Pattern::kConflictFree, 1, 1},
+                                         SharedCase{Pattern::kTwoWay, 2, 1},
+                                         SharedCase{Pattern::kSixteenWay, 16, 1},
+                                         SharedCase{Pattern::kPadded, 1, 1},
                                          SharedCase{Pattern::kVectorShared, 4, 4}));
 TEST_P(SharedCounterTest, Wavefronts) {
   const PtxcpuSite site = run(GetParam().pattern, "ld.shared");
@@ -98,7 +101,8 @@ TEST_F(CounterTest, LdmatrixConflicts) {
 
 TEST_F(CounterTest, InstructionMix) {
   constexpr int kRows = 128, kColumns = 64;
-  DeviceArray<float> q(random_floats(kRows * kernels::kWidth)), k(random_floats(kColumns * kernels::kWidth)), lse(kRows);
+  DeviceArray<float> q(random_floats(kRows * kernels::kWidth)), k(random_floats(kColumns * kernels::kWidth)),
+      lse(kRows);
   kernels::row_lse(q.get(), k.get(), lse.get(), kRows, kColumns, 1.0f, nullptr);
   kernels::row_lse(q.get(), k.get(), lse.get(), kRows, kColumns, 1.0f, nullptr);
   ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << ptxcpu_last_report();

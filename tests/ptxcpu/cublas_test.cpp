@@ -36,9 +36,9 @@ class CublasTest : public testing::Test {
 };
 
 // The header overloads cublasGemmEx, so its type must be written out.
-using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*, const void*,
-                              cudaDataType, int, const void*, cudaDataType, int, const void*, void*, cudaDataType, int,
-                              cublasComputeType_t, cublasGemmAlgo_t);
+using GemmEx = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                              const void*, const void*, cudaDataType, int, const void*, cudaDataType, int,
+                              const void*, void*, cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
 
 constexpr int kM = 5, kN = 4, kK = 7;
 
@@ -48,7 +48,8 @@ float element(const std::vector<float>& matrix, int stride, bool transposed, int
 
 double expected(const std::vector<float>& a, bool ta, const std::vector<float>& b, bool tb, int i, int j) {
   double sum = 0;
-  for (int l = 0; l < kK; ++l) sum += double(element(a, ta ? kK : kM, ta, i, l)) * element(b, tb ? kN : kK, tb, l, j);
+  for (int l = 0; l < kK; ++l)
+    sum += double(element(a, ta ? kK : kM, ta, i, l)) * element(b, tb ? kN : kK, tb, l, j);
   return sum;
 }
 
@@ -60,8 +61,8 @@ TEST_F(CublasTest, SgemmInAllTranspositions) {
   for (const bool ta : {false, true}) {
     for (const bool tb : {false, true}) {
       dc.upload(c);
-      ASSERT_EQ(sgemm(handle_, ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb ? CUBLAS_OP_T : CUBLAS_OP_N, kM, kN, kK, &alpha, da.get(),
-                      ta ? kK : kM, db.get(), tb ? kN : kK, &beta, dc.get(), kM),
+      ASSERT_EQ(sgemm(handle_, ta ? CUBLAS_OP_T : CUBLAS_OP_N, tb ? CUBLAS_OP_T : CUBLAS_OP_N, kM, kN, kK,
+                      &alpha, da.get(), ta ? kK : kM, db.get(), tb ? kN : kK, &beta, dc.get(), kM),
                 CUBLAS_STATUS_SUCCESS);
       const auto result = dc.download();
       for (int i = 0; i < kM; ++i)
@@ -72,11 +73,13 @@ TEST_F(CublasTest, SgemmInAllTranspositions) {
 }
 
 TEST_F(CublasTest, BetaZeroIgnoresNan) {
-  DeviceArray<float> da(random_floats(kM * kK, 1)), db(random_floats(kK * kN, 2)), dc(kM * kN);  // dc holds NaN
+  DeviceArray<float> da(random_floats(kM * kK, 1)), db(random_floats(kK * kN, 2)),
+      dc(kM * kN);  // dc holds NaN
   const float alpha = 1, beta = 0;
-  ASSERT_EQ(call<decltype(cublasSgemm_v2)>("cublasSgemm_v2")(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &alpha, da.get(),
-                                                             kM, db.get(), kK, &beta, dc.get(), kM),
-            CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(
+      call<decltype(cublasSgemm_v2)>("cublasSgemm_v2")(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &alpha,
+                                                       da.get(), kM, db.get(), kK, &beta, dc.get(), kM),
+      CUBLAS_STATUS_SUCCESS);
   for (const float value : dc.download()) EXPECT_FALSE(std::isnan(value));
 }
 
@@ -86,11 +89,12 @@ TEST_F(CublasTest, Tf32IsCoarserAndBatchesAreStrided) {
   auto* batched = call<decltype(cublasSgemmStridedBatched)>("cublasSgemmStridedBatched");
   const float alpha = 1, beta = 0;
   const auto run = [&](float* c) {
-    return batched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &alpha, da.get(), kM, kM * kK, db.get(), kK, kK * kN, &beta,
-                   c, kM, kM * kN, 2);
+    return batched(handle_, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &alpha, da.get(), kM, kM * kK, db.get(), kK,
+                   kK * kN, &beta, c, kM, kM * kN, 2);
   };
   ASSERT_EQ(run(exact.get()), CUBLAS_STATUS_SUCCESS);
-  ASSERT_EQ(call<decltype(cublasSetMathMode)>("cublasSetMathMode")(handle_, CUBLAS_TF32_TENSOR_OP_MATH), CUBLAS_STATUS_SUCCESS);
+  ASSERT_EQ(call<decltype(cublasSetMathMode)>("cublasSetMathMode")(handle_, CUBLAS_TF32_TENSOR_OP_MATH),
+            CUBLAS_STATUS_SUCCESS);
   ASSERT_EQ(run(dc.get()), CUBLAS_STATUS_SUCCESS);
   const auto coarse = dc.download(), fine = exact.download();
   double worst = 0;
@@ -109,8 +113,8 @@ TEST_F(CublasTest, JoinsACapture) {
   ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
   const float alpha = 1, beta = 1;
   ASSERT_EQ(call<GemmEx>("cublasGemmEx")(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &alpha, da.get(),
-                                                         CUDA_R_32F, 1, db.get(), CUDA_R_32F, 1, &beta, dc.get(), CUDA_R_32F, 1,
-                                                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                                         CUDA_R_32F, 1, db.get(), CUDA_R_32F, 1, &beta, dc.get(), CUDA_R_32F,
+                                         1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
             CUBLAS_STATUS_SUCCESS);
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;

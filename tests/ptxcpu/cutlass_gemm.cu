@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
-#include "cutlass_gemm.h"
-
 #include <cutlass/epilogue/thread/linear_combination_relu.h>
 #include <cutlass/gemm/device/gemm.h>
+
+#include "cutlass_gemm.h"
 
 namespace cutlass_gemm {
 namespace {
@@ -14,8 +14,9 @@ using ColumnMajor = cutlass::layout::ColumnMajor;
 using SimtGemm = cutlass::gemm::device::Gemm<float, RowMajor, float, ColumnMajor, float, RowMajor>;
 
 using Tf32Gemm = cutlass::gemm::device::Gemm<
-    float, RowMajor, float, ColumnMajor, float, RowMajor, float, cutlass::arch::OpClassTensorOp, cutlass::arch::Sm80,
-    cutlass::gemm::GemmShape<128, 64, 32>, cutlass::gemm::GemmShape<64, 32, 32>, cutlass::gemm::GemmShape<16, 8, 8>,
+    float, RowMajor, float, ColumnMajor, float, RowMajor, float, cutlass::arch::OpClassTensorOp,
+    cutlass::arch::Sm80, cutlass::gemm::GemmShape<128, 64, 32>, cutlass::gemm::GemmShape<64, 32, 32>,
+    cutlass::gemm::GemmShape<16, 8, 8>,
     cutlass::epilogue::thread::LinearCombinationRelu<float, 4, float, float,
                                                      cutlass::epilogue::thread::ScaleType::NoBetaScaling>,
     cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<>, 3>;

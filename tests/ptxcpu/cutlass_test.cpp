@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 // CUTLASS knows the fragment layouts of the device: its GEMMs are an independent check of ours.
-#include "cutlass_gemm.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
+#include "cutlass_gemm.h"
 #include "device_array.h"
 #include "ptxcpu.h"
 
@@ -41,22 +40,26 @@ class CutlassTest : public testing::TestWithParam<Problem> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CutlassTest,
-                         testing::Values(Problem{128, 64, 32}, Problem{131, 68, 36}, Problem{5, 4, 8}, Problem{64, 132, 100}));
+                         testing::Values(Problem{128, 64, 32}, Problem{131, 68, 36}, Problem{5, 4, 8},
+                                         Problem{64, 132, 100}));
 
 TEST_P(CutlassTest, Simt) {
   const Problem p = GetParam();
   const auto a = random_floats(size_t(p.m) * p.k, 1), b = random_floats(size_t(p.n) * p.k, 2);
   DeviceArray<float> da(a), db(b), dd(size_t(p.m) * p.n);
-  ASSERT_EQ(cutlass_gemm::simt(p.m, p.n, p.k, da.get(), db.get(), dd.get(), nullptr), 0) << ptxcpu_last_report();
+  ASSERT_EQ(cutlass_gemm::simt(p.m, p.n, p.k, da.get(), db.get(), dd.get(), nullptr), 0)
+      << ptxcpu_last_report();
   ASSERT_EQ(cudaDeviceSynchronize(), 0) << ptxcpu_last_report();
   EXPECT_LT(largest_error(p, a, b, nullptr, dd.download()), 1e-6);
 }
 
 TEST_P(CutlassTest, Tf32BiasRelu) {
   const Problem p = GetParam();
-  const auto a = random_floats(size_t(p.m) * p.k, 3), b = random_floats(size_t(p.n) * p.k, 4), bias = random_floats(p.n, 5);
+  const auto a = random_floats(size_t(p.m) * p.k, 3), b = random_floats(size_t(p.n) * p.k, 4),
+             bias = random_floats(p.n, 5);
   DeviceArray<float> da(a), db(b), dbias(bias), dd(size_t(p.m) * p.n);
-  ASSERT_EQ(cutlass_gemm::tf32_bias_relu(p.m, p.n, p.k, da.get(), db.get(), dbias.get(), dd.get(), nullptr), 0)
+  ASSERT_EQ(cutlass_gemm::tf32_bias_relu(p.m, p.n, p.k, da.get(), db.get(), dbias.get(), dd.get(), nullptr),
+            0)
       << ptxcpu_last_report();
   ASSERT_EQ(cudaDeviceSynchronize(), 0) << ptxcpu_last_report();
   const double error = largest_error(p, a, b, &bias, dd.download());

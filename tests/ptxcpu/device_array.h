@@ -12,7 +12,9 @@
 template <class T>
 class DeviceArray {
  public:
-  explicit DeviceArray(size_t n) : size_(n) { EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&data_), n * sizeof(T)), 0); }
+  explicit DeviceArray(size_t n) : size_(n) {
+    EXPECT_EQ(cudaMalloc(reinterpret_cast<void**>(&data_), n * sizeof(T)), 0);
+  }
   explicit DeviceArray(const std::vector<T>& values) : DeviceArray(values.size()) { upload(values); }
   ~DeviceArray() { cudaFree(data_); }
   DeviceArray(const DeviceArray&) = delete;

@@ -41,8 +41,8 @@ float round_tf32(float value) {
 }
 
 // a (m, k) times the transpose of b (n, k), compared with c (m, n).
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& c, int m, int n,
-                          int k) {
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b,
+                          const std::vector<float>& c, int m, int n, int k) {
   double worst = 0;
   for (int i = 0; i < m; ++i) {
     for (int j = 0; j < n; ++j) {
@@ -75,7 +75,8 @@ TEST_F(ExecutionTest, OperationsAgreeWithTheHostInEveryBit) {
     uint64_t expected[kernels::kOperations];
     kernels::host_operations(i, expected);
     for (int k = 0; k < kernels::kOperations; ++k)
-      ASSERT_EQ(results[size_t(i) * kernels::kOperations + k], expected[k]) << "operation " << k << ", case " << i;
+      ASSERT_EQ(results[size_t(i) * kernels::kOperations + k], expected[k])
+          << "operation " << k << ", case " << i;
   }
 }
 
@@ -127,7 +128,8 @@ TEST_F(ExecutionTest, Intrinsics) {
         (x & 0xffffff) * (y & 0xff),
         multiply_toward_zero(x, y)};
     for (int k = 0; k < kernels::kIntrinsics; ++k)
-      ASSERT_EQ(results[size_t(i) * kernels::kIntrinsics + k], expected[k]) << "intrinsic " << k << ", case " << i;
+      ASSERT_EQ(results[size_t(i) * kernels::kIntrinsics + k], expected[k])
+          << "intrinsic " << k << ", case " << i;
   }
 }
 
@@ -142,13 +144,15 @@ TEST_F(ExecutionTest, MathFunctionsAreWithinTheirBounds) {
   constexpr double kBounds[kernels::kFunctions] = {2.5, 1.5, 2.5, 1.5, 2.5, 2.5, 8.5, 2.5};
   for (int i = 0; i < kCases; ++i) {
     const double a = x[i], p = std::fabs(x[i]) + 1e-3f;
-    const double expected[kernels::kFunctions] = {std::exp(a),         std::log(p), std::tanh(a),     std::log1p(p),
-                                                  1 / std::sqrt(p), std::sin(a), std::pow(p, 1.5), std::erf(a)};
+    const double expected[kernels::kFunctions] = {std::exp(a),      std::log(p),      std::tanh(a),
+                                                  std::log1p(p),    1 / std::sqrt(p), std::sin(a),
+                                                  std::pow(p, 1.5), std::erf(a)};
     for (int k = 0; k < kernels::kFunctions; ++k) {
       const float rounded = std::fabs(float(expected[k]));
       const double ulp = std::nextafter(rounded, std::numeric_limits<float>::infinity()) - rounded;
       const double slack = k == 5 ? 2e-7 : 0;  // sinf is bounded absolutely near its zeros
-      ASSERT_LE(std::fabs(results[size_t(i) * kernels::kFunctions + k] - expected[k]), kBounds[k] * ulp + slack)
+      ASSERT_LE(std::fabs(results[size_t(i) * kernels::kFunctions + k] - expected[k]),
+                kBounds[k] * ulp + slack)
           << "function " << k << " of " << a;
     }
   }

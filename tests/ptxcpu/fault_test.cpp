@@ -2,14 +2,13 @@
 // Copyright (c) 2026 The pwdice authors
 // Every planted bug must be seen, named, and end as an error of the CUDA runtime; the correct
 // kernel must pass every check in every order of threads and blocks.
-#include "faults.h"
-
 #include <gtest/gtest.h>
 
 #include <numeric>
 #include <string>
 
 #include "device_array.h"
+#include "faults.h"
 #include "ptxcpu.h"
 
 namespace {
@@ -73,8 +72,12 @@ TEST_F(FaultTest, CorrectKernelIsCleanInEveryOrder) {
   }
 }
 
-TEST_F(FaultTest, ReadPastEnd) { expect(Bug::kReadPastEnd, cudaErrorIllegalAddress, "read of 4 bytes out of bounds"); }
-TEST_F(FaultTest, WritePastEnd) { expect(Bug::kWritePastEnd, cudaErrorIllegalAddress, "write of 4 bytes out of bounds"); }
+TEST_F(FaultTest, ReadPastEnd) {
+  expect(Bug::kReadPastEnd, cudaErrorIllegalAddress, "read of 4 bytes out of bounds");
+}
+TEST_F(FaultTest, WritePastEnd) {
+  expect(Bug::kWritePastEnd, cudaErrorIllegalAddress, "write of 4 bytes out of bounds");
+}
 TEST_F(FaultTest, NullPointer) { expect(Bug::kNullPointer, cudaErrorIllegalAddress, "unallocated address"); }
 TEST_F(FaultTest, Misaligned) { expect(Bug::kMisaligned, cudaErrorMisalignedAddress, "misaligned 16-byte"); }
 TEST_F(FaultTest, MissingBarrier) { expect(Bug::kMissingBarrier, cudaErrorLaunchFailure, "shared memory"); }
@@ -85,11 +88,17 @@ TEST_F(FaultTest, MissingSyncwarp) { expect(Bug::kMissingSyncwarp, cudaErrorLaun
 TEST_F(FaultTest, UninitializedShared) {
   expect(Bug::kUninitializedShared, cudaErrorLaunchFailure, "uninitialised shared memory");
 }
-TEST_F(FaultTest, SharedPastEnd) { expect(Bug::kSharedPastEnd, cudaErrorIllegalAddress, "shared memory access"); }
-TEST_F(FaultTest, MissingAsyncWait) { expect(Bug::kMissingAsyncWait, cudaErrorLaunchFailure, "has not been waited for"); }
+TEST_F(FaultTest, SharedPastEnd) {
+  expect(Bug::kSharedPastEnd, cudaErrorIllegalAddress, "shared memory access");
+}
+TEST_F(FaultTest, MissingAsyncWait) {
+  expect(Bug::kMissingAsyncWait, cudaErrorLaunchFailure, "has not been waited for");
+}
 TEST_F(FaultTest, PartialShuffle) { expect(Bug::kPartialShuffle, cudaErrorLaunchTimeout, "deadlock"); }
 TEST_F(FaultTest, ShuffleAfterExit) { expect(Bug::kShuffleAfterExit, cudaErrorLaunchFailure, "exited"); }
-TEST_F(FaultTest, DivergentBarrier) { expect(Bug::kDivergentBarrier, cudaErrorLaunchFailure, "divergent barrier"); }
+TEST_F(FaultTest, DivergentBarrier) {
+  expect(Bug::kDivergentBarrier, cudaErrorLaunchFailure, "divergent barrier");
+}
 TEST_F(FaultTest, BarrierAfterExit) { expect(Bug::kBarrierAfterExit, cudaErrorLaunchFailure, "after exit"); }
 TEST_F(FaultTest, Assert) { expect(Bug::kAssert, cudaErrorAssert, "i != 11"); }
 

@@ -29,12 +29,16 @@ __device__ float bad_access(Bug bug, const float* x, float* y, const float* scra
   if (bug == Bug::kReadPastEnd && i == n - 1) return x[n];
   if (bug == Bug::kWritePastEnd && i == n - 1) y[n] = 0;
   if (bug == Bug::kNullPointer && i == 3) return *static_cast<const volatile float*>(nullptr);
-  if (bug == Bug::kMisaligned && i == 5) return reinterpret_cast<const float4*>(x + 1)->w;
+  if (bug == Bug::kMisaligned && i == 5) {
+    const float4 v = *reinterpret_cast<const float4*>(x + 1);
+    return v.x + v.y + v.z + v.w;
+  }
   if (bug == Bug::kSharedPastEnd && i == 7) tile[kThreads] = 0;
   if (bug == Bug::kUninitializedGlobal && i == 9) return *scratch;
   if (bug == Bug::kAssert) assert(i != 11);
   if (bug == Bug::kEndlessWait && i == 0)
-    while (*reinterpret_cast<const volatile float*>(scratch) != 1.0f) {}
+    while (*reinterpret_cast<const volatile float*>(scratch) != 1.0f) {
+    }
   return 0;
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
-#include "kernels.h"
-
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cuda_fp16.h>
 #include <mma.h>
+
+#include "kernels.h"
 
 namespace kernels {
 namespace {
@@ -26,8 +26,8 @@ __global__ void fill_kernel(float* out, float value, int n) {
   if (i < n) out[i] = value;
 }
 
-__global__ void row_lse_kernel(const float* __restrict__ q, const float* __restrict__ k, float* __restrict__ lse, int m,
-                               int n, float inv_tau) {
+__global__ void row_lse_kernel(const float* __restrict__ q, const float* __restrict__ k,
+                               float* __restrict__ lse, int m, int n, float inv_tau) {
   constexpr int kTile = 64;
   __shared__ float tile[kTile][kWidth + 1];
   const int row = blockIdx.x * blockDim.x + threadIdx.x;
@@ -74,14 +74,18 @@ __global__ void mma_tf32_kernel(const float* a, const float* b, float* c, int k)
     const unsigned a0 = to_tf32(a[group * k + l]), a1 = to_tf32(a[(group + 8) * k + l]);
     const unsigned a2 = to_tf32(a[group * k + l + 4]), a3 = to_tf32(a[(group + 8) * k + l + 4]);
     const unsigned b0 = to_tf32(b[group * k + l]), b1 = to_tf32(b[group * k + l + 4]);
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
   }
   store_accumulator(c, d);
 }
 
-__device__ unsigned shared_address(const void* pointer) { return static_cast<unsigned>(__cvta_generic_to_shared(pointer)); }
+__device__ unsigned shared_address(const void* pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
 
 __device__ void copy_row_async(uint16_t* target, const uint16_t* source) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(target)), "l"(source));
@@ -101,8 +105,10 @@ __global__ void mma_bf16_kernel(const uint16_t* a, const uint16_t* b, float* c, 
   for (int i = 0; i < k / 16; ++i) {
     const bool more = i + 1 < k / 16;
     if (more) load((i + 1) % 2, (i + 1) * 16);
-    if (more) asm volatile("cp.async.wait_group 1;");
-    else asm volatile("cp.async.wait_group 0;");
+    if (more)
+      asm volatile("cp.async.wait_group 1;");
+    else
+      asm volatile("cp.async.wait_group 0;");
     __syncthreads();
     unsigned ra[4], rb[2];
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
@@ -111,9 +117,11 @@ __global__ void mma_bf16_kernel(const uint16_t* a, const uint16_t* b, float* c, 
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0,%1}, [%2];"
                  : "=r"(rb[0]), "=r"(rb[1])
                  : "r"(shared_address(&tile_b[i % 2][lane % 8 * 16 + lane / 8 % 2 * 8])));
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+        "{%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(ra[0]), "r"(ra[1]), "r"(ra[2]), "r"(ra[3]), "r"(rb[0]), "r"(rb[1]));
     __syncthreads();
   }
   store_accumulator(c, d);
@@ -205,14 +213,19 @@ void wmma_f16(const uint16_t* a, const uint16_t* b, float* c, int k, cudaStream_
 void ticket_sum(const float* x, int n, float* partial, float* sum, cudaStream_t stream) {
   ticket_sum_kernel<<<8, kThreads, 0, stream>>>(x, n, partial, sum);
 }
-void warp_operations(const uint32_t* in, uint32_t* out, cudaStream_t stream) { warp_kernel<<<1, 32, 0, stream>>>(in, out); }
+void warp_operations(const uint32_t* in, uint32_t* out, cudaStream_t stream) {
+  warp_kernel<<<1, 32, 0, stream>>>(in, out);
+}
 cudaError_t set_scale(float scale, cudaStream_t stream) {
   return cudaMemcpyToSymbolAsync(g_scale, &scale, sizeof scale, 0, cudaMemcpyHostToDevice, stream);
 }
-void scale_by_constant(float* x, int n, cudaStream_t stream) { scale_kernel<<<blocks_for(n), kThreads, 0, stream>>>(x, n); }
+void scale_by_constant(float* x, int n, cudaStream_t stream) {
+  scale_kernel<<<blocks_for(n), kThreads, 0, stream>>>(x, n);
+}
 cudaError_t big_shared(float* out, size_t bytes, bool raise_limit, cudaStream_t stream) {
   if (raise_limit) {
-    const cudaError_t error = cudaFuncSetAttribute(big_shared_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
+    const cudaError_t error =
+        cudaFuncSetAttribute(big_shared_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes));
     if (error) return error;
   }
   big_shared_kernel<<<1, kThreads, bytes, stream>>>(out, int(bytes / sizeof(float)));

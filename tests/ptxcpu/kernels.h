@@ -56,8 +56,19 @@ void math_functions(const float* x, float* out, int n, cudaStream_t stream);
 
 // ---- access patterns whose cost is known -------------------------------------------------------------
 
-enum class Pattern { kCoalesced, kStrided, kBroadcast, kVector4, kConflictFree, kTwoWay, kSixteenWay, kPadded, kVectorShared };
-void access_pattern(Pattern pattern, const float* in, float* out, cudaStream_t stream);  // one warp, 2048 floats
+enum class Pattern {
+  kCoalesced,
+  kStrided,
+  kBroadcast,
+  kVector4,
+  kConflictFree,
+  kTwoWay,
+  kSixteenWay,
+  kPadded,
+  kVectorShared
+};
+void access_pattern(Pattern pattern, const float* in, float* out,
+                    cudaStream_t stream);  // one warp, 2048 floats
 void ldmatrix_pattern(bool padded, uint32_t* out, cudaStream_t stream);
 
 }  // namespace kernels

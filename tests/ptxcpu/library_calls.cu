@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
-#include "library_calls.h"
-
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_reduce.cuh>
-#include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
 #include <thrust/device_ptr.h>
 #include <thrust/execution_policy.h>
 #include <thrust/gather.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
+
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_scan.cuh>
+#include <cub/device/device_select.cuh>
+
+#include "library_calls.h"
 
 namespace library_calls {
 namespace {
@@ -34,10 +35,11 @@ thrust::device_ptr<T> device(T* pointer) {
 
 }  // namespace
 
-cudaError_t sort_pairs(const uint32_t* keys, uint32_t* sorted_keys, const int* values, int* sorted_values, int n,
-                       cudaStream_t stream) {
+cudaError_t sort_pairs(const uint32_t* keys, uint32_t* sorted_keys, const int* values, int* sorted_values,
+                       int n, cudaStream_t stream) {
   return with_scratch(stream, [&](void* scratch, size_t& bytes) {
-    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted_keys, values, sorted_values, n, 0, 32, stream);
+    return cub::DeviceRadixSort::SortPairs(scratch, bytes, keys, sorted_keys, values, sorted_values, n, 0, 32,
+                                           stream);
   });
 }
 cudaError_t sort_floats(const float* keys, float* sorted_keys, int n, cudaStream_t stream) {
@@ -65,7 +67,8 @@ cudaError_t reduce_max(const float* in, float* out, int n, cudaStream_t stream) 
     return cub::DeviceReduce::Max(scratch, bytes, in, out, n, stream);
   });
 }
-cudaError_t select_flagged(const int* in, const uint8_t* flags, int* out, int* count, int n, cudaStream_t stream) {
+cudaError_t select_flagged(const int* in, const uint8_t* flags, int* out, int* count, int n,
+                           cudaStream_t stream) {
   return with_scratch(stream, [&](void* scratch, size_t& bytes) {
     return cub::DeviceSelect::Flagged(scratch, bytes, in, flags, out, count, n, stream);
   });

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 // Thrust and CUB run unchanged, also with blocks started in reverse: their scans poll earlier blocks.
-#include "library_calls.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "device_array.h"
+#include "library_calls.h"
 #include "ptxcpu.h"
 
 namespace {
@@ -68,7 +67,8 @@ TEST_P(LibraryTest, Scans) {
     DeviceArray<int> in(ones), out(n);
     DeviceArray<float> float_in(floats), float_out(n);
     ASSERT_EQ(library_calls::inclusive_sum(in.get(), out.get(), n, stream_), 0) << ptxcpu_last_report();
-    ASSERT_EQ(library_calls::exclusive_sum(float_in.get(), float_out.get(), n, stream_), 0) << ptxcpu_last_report();
+    ASSERT_EQ(library_calls::exclusive_sum(float_in.get(), float_out.get(), n, stream_), 0)
+        << ptxcpu_last_report();
     std::vector<int> expected(n);
     std::partial_sum(ones.begin(), ones.end(), expected.begin());
     EXPECT_EQ(out.download(), expected) << n;
@@ -100,7 +100,8 @@ TEST_P(LibraryTest, SelectFlagged) {
     }
     DeviceArray<int> in(values), out(n), count(1);
     DeviceArray<uint8_t> device_flags(flags);
-    ASSERT_EQ(library_calls::select_flagged(in.get(), device_flags.get(), out.get(), count.get(), n, stream_), 0)
+    ASSERT_EQ(library_calls::select_flagged(in.get(), device_flags.get(), out.get(), count.get(), n, stream_),
+              0)
         << ptxcpu_last_report();
     ASSERT_EQ(count.download()[0], int(expected.size()));
     std::vector<int> selected = out.download();
@@ -115,7 +116,8 @@ TEST_P(LibraryTest, SequenceAndGather) {
     DeviceArray<int> map(n);
     DeviceArray<float> source(values), out(n);
     ASSERT_EQ(library_calls::thrust_sequence(map.get(), n, stream_), 0) << ptxcpu_last_report();
-    ASSERT_EQ(library_calls::thrust_gather(map.get(), source.get(), out.get(), n, stream_), 0) << ptxcpu_last_report();
+    ASSERT_EQ(library_calls::thrust_gather(map.get(), source.get(), out.get(), n, stream_), 0)
+        << ptxcpu_last_report();
     const std::vector<float> gathered = out.download();
     for (int i = 0; i < n; ++i) ASSERT_EQ(gathered[i], values[3 + 2 * i]);
   }

@@ -57,16 +57,20 @@ TEST_HD Inputs make_inputs(uint64_t seed) {
 
 TEST_HD int integer_operations(const Inputs& in, uint64_t* o) {
   int k = 0;
-  o[k++] = uint32_t(in.a / in.b), o[k++] = uint32_t(in.a % in.b), o[k++] = in.ua / in.ub, o[k++] = in.ua % in.ub;
+  o[k++] = uint32_t(in.a / in.b), o[k++] = uint32_t(in.a % in.b), o[k++] = in.ua / in.ub,
+  o[k++] = in.ua % in.ub;
   o[k++] = uint64_t(in.la / in.lb), o[k++] = uint64_t(in.la % in.lb);
-  o[k++] = uint32_t(in.a >> (in.b & 31)), o[k++] = in.ua >> (in.ub & 31), o[k++] = uint64_t(in.la >> (in.b & 63));
-  o[k++] = in.x << (in.b & 63), o[k++] = uint8_t(in.a) * int8_t(in.b), o[k++] = int16_t(in.a) * uint16_t(in.b);
+  o[k++] = uint32_t(in.a >> (in.b & 31)), o[k++] = in.ua >> (in.ub & 31),
+  o[k++] = uint64_t(in.la >> (in.b & 63));
+  o[k++] = in.x << (in.b & 63), o[k++] = uint8_t(in.a) * int8_t(in.b),
+  o[k++] = int16_t(in.a) * uint16_t(in.b);
   return k;
 }
 
 TEST_HD int float_operations(const Inputs& in, uint64_t* o) {
   int k = 0;
-  o[k++] = bits(in.f + in.g), o[k++] = bits(in.f * in.g), o[k++] = bits(in.f / in.g), o[k++] = bits(fmaf(in.f, in.g, in.h));
+  o[k++] = bits(in.f + in.g), o[k++] = bits(in.f * in.g), o[k++] = bits(in.f / in.g),
+  o[k++] = bits(fmaf(in.f, in.g, in.h));
   o[k++] = bits(sqrtf(fabsf(in.f))), o[k++] = bits(in.d * in.e + in.d), o[k++] = bits(in.d / in.e);
   o[k++] = bits(fma(in.d, in.e, in.d)), o[k++] = bits(sqrt(fabs(in.d))), o[k++] = bits(fminf(in.f, in.g));
   o[k++] = bits(fmaxf(in.f, in.h)), o[k++] = bits(floorf(in.f * .01f)), o[k++] = bits(rintf(in.f * .01f));
@@ -77,9 +81,11 @@ TEST_HD int float_operations(const Inputs& in, uint64_t* o) {
 TEST_HD int conversions(const Inputs& in, uint64_t* o) {
   int k = 0;
   o[k++] = uint32_t(int(in.f * 0.001f)), o[k++] = uint64_t((long long)in.d), o[k++] = bits(float(in.a));
-  o[k++] = bits(float(in.ua)), o[k++] = bits(float(in.la)), o[k++] = bits(float(in.x)), o[k++] = bits(double(in.la));
+  o[k++] = bits(float(in.ua)), o[k++] = bits(float(in.la)), o[k++] = bits(float(in.x)),
+  o[k++] = bits(double(in.la));
   o[k++] = bits(float(in.e));
-  o[k++] = uint64_t(__half_as_ushort(__float2half(in.f * 1e-3f))) << 16 | __bfloat16_as_ushort(__float2bfloat16(in.g));
+  o[k++] = uint64_t(__half_as_ushort(__float2half(in.f * 1e-3f))) << 16 |
+           __bfloat16_as_ushort(__float2bfloat16(in.g));
   return k;
 }
 
@@ -102,13 +108,26 @@ TEST_HD int control_flow(const Inputs& in, uint64_t* o) {
   const Mixed mixed = shuffle_struct(in.a, in.d, values);
   o[k++] = uint32_t(mixed.a), o[k++] = bits(mixed.b), o[k++] = bits(mixed.c[in.ua % 3]);
   switch (in.ua % 7) {
-    case 0: o[k++] = in.x; break;
-    case 1: o[k++] = in.y * 3; break;
-    case 2: o[k++] = in.z ^ in.x; break;
-    case 3: o[k++] = in.x + in.y; break;
-    case 4: o[k++] = in.x - in.z; break;
-    case 5: o[k++] = ~in.x; break;
-    default: o[k++] = in.y >> 3;
+    case 0:
+      o[k++] = in.x;
+      break;
+    case 1:
+      o[k++] = in.y * 3;
+      break;
+    case 2:
+      o[k++] = in.z ^ in.x;
+      break;
+    case 3:
+      o[k++] = in.x + in.y;
+      break;
+    case 4:
+      o[k++] = in.x - in.z;
+      break;
+    case 5:
+      o[k++] = ~in.x;
+      break;
+    default:
+      o[k++] = in.y >> 3;
   }
   float sum = 0;
   for (unsigned i = 0; i < in.ub % 13; ++i) {
@@ -142,10 +161,12 @@ __global__ void intrinsics_kernel(uint32_t* out, int cases) {
   if (i >= cases) return;
   const auto x = uint32_t(mix(i)), y = uint32_t(mix(i + 777));
   uint32_t* o = out + size_t(i) * kIntrinsics;
-  o[0] = __popc(x), o[1] = __clz(x >> (y & 31)), o[2] = __ffs(x), o[3] = __brev(x), o[4] = __byte_perm(x, y, 0x3715);
+  o[0] = __popc(x), o[1] = __clz(x >> (y & 31)), o[2] = __ffs(x), o[3] = __brev(x),
+  o[4] = __byte_perm(x, y, 0x3715);
   o[5] = __funnelshift_l(x, y, y & 31), o[6] = __funnelshift_r(x, y, x & 31), o[7] = __umulhi(x, y);
   o[8] = __mulhi(int(x), int(y)), o[9] = __sad(int(x >> 1), int(y >> 1), 5), o[10] = __umul24(x, y & 0xff);
-  o[11] = __float_as_uint(__fmul_rz(__uint_as_float((x & 0x7fffff) | 0x3f800000), __uint_as_float((y & 0x7fffff) | 0x3f800000)));
+  o[11] = __float_as_uint(
+      __fmul_rz(__uint_as_float((x & 0x7fffff) | 0x3f800000), __uint_as_float((y & 0x7fffff) | 0x3f800000)));
 }
 
 __global__ void math_kernel(const float* x, float* out, int n) {
@@ -216,15 +237,24 @@ void math_functions(const float* x, float* out, int n, cudaStream_t stream) {
 }
 void access_pattern(Pattern pattern, const float* in, float* out, cudaStream_t stream) {
   switch (pattern) {
-    case Pattern::kCoalesced: return launch_pattern<Pattern::kCoalesced>(in, out, stream);
-    case Pattern::kStrided: return launch_pattern<Pattern::kStrided>(in, out, stream);
-    case Pattern::kBroadcast: return launch_pattern<Pattern::kBroadcast>(in, out, stream);
-    case Pattern::kVector4: return launch_pattern<Pattern::kVector4>(in, out, stream);
-    case Pattern::kConflictFree: return launch_pattern<Pattern::kConflictFree>(in, out, stream);
-    case Pattern::kTwoWay: return launch_pattern<Pattern::kTwoWay>(in, out, stream);
-    case Pattern::kSixteenWay: return launch_pattern<Pattern::kSixteenWay>(in, out, stream);
-    case Pattern::kPadded: return launch_pattern<Pattern::kPadded>(in, out, stream);
-    case Pattern::kVectorShared: return launch_pattern<Pattern::kVectorShared>(in, out, stream);
+    case Pattern::kCoalesced:
+      return launch_pattern<Pattern::kCoalesced>(in, out, stream);
+    case Pattern::kStrided:
+      return launch_pattern<Pattern::kStrided>(in, out, stream);
+    case Pattern::kBroadcast:
+      return launch_pattern<Pattern::kBroadcast>(in, out, stream);
+    case Pattern::kVector4:
+      return launch_pattern<Pattern::kVector4>(in, out, stream);
+    case Pattern::kConflictFree:
+      return launch_pattern<Pattern::kConflictFree>(in, out, stream);
+    case Pattern::kTwoWay:
+      return launch_pattern<Pattern::kTwoWay>(in, out, stream);
+    case Pattern::kSixteenWay:
+      return launch_pattern<Pattern::kSixteenWay>(in, out, stream);
+    case Pattern::kPadded:
+      return launch_pattern<Pattern::kPadded>(in, out, stream);
+    case Pattern::kVectorShared:
+      return launch_pattern<Pattern::kVectorShared>(in, out, stream);
   }
 }
 void ldmatrix_pattern(bool padded, uint32_t* out, cudaStream_t stream) {

@@ -42,14 +42,42 @@ def run(command):
         sys.exit(result.returncode)
 
 
+def host_command(arguments, directory, host_object):
+    arch = f"compute_{arguments.arch}"
+    return [arguments.nvcc, f"-gencode=arch={arch},code={arch}", "-cudart", "none", "-lineinfo", "-Xcompiler", "-fPIC",
+            "--keep", "--keep-dir", directory, "-MD", "-MF", arguments.depfile, "-MT", arguments.output,
+            *arguments.nvcc_flag, "-c", arguments.source, "-o", host_object]
+
+
+def is_current(command, stamp, depfile, host_object):
+    """Whether nvcc would produce what is there: same command, nothing it read has changed since."""
+    try:
+        if pathlib.Path(stamp).read_text() != "\n".join(command):
+            return False
+        built = os.path.getmtime(host_object)
+        prerequisites = pathlib.Path(depfile).read_text().replace("\\\n", " ").split(":", 1)[1].split()
+        return all(os.path.getmtime(path) < built for path in prerequisites)
+    except OSError:
+        return False
+
+
 def compile_host(arguments, directory, host_object):
-    """nvcc's host object; the PTX and the fat binary are kept beside it."""
+    """nvcc's host object; the PTX and the fat binary are kept beside it.
+
+    A change of the translator or the runtime runs this script again, but not nvcc.
+    """
+    command, stamp = host_command(arguments, directory, host_object), f"{directory}/command"
+    if is_current(command, stamp, arguments.depfile, host_object):
+        return
     for stale in glob.glob(f"{directory}/*.ptx") + glob.glob(f"{directory}/*.fatbin"):
         os.remove(stale)
-    arch = f"compute_{arguments.arch}"
-    run([arguments.nvcc, f"-gencode=arch={arch},code={arch}", "-cudart", "none", "-lineinfo", "-Xcompiler", "-fPIC",
-         "--keep", "--keep-dir", directory, "-MD", "-MF", arguments.depfile, "-MT", arguments.output,
-         *arguments.nvcc_flag, "-c", arguments.source, "-o", host_object])
+    run(command)
+    pathlib.Path(stamp).write_text("\n".join(command))
+
+
+def toolkit_headers(nvcc):
+    """The directory above nvcc's, which file names in its PTX begin with."""
+    return str(pathlib.Path(nvcc).resolve().parent.parent)
 
 
 def main():
@@ -59,7 +87,8 @@ def main():
     host_object, device_source, device_object = (f"{directory}/{name}" for name in ("host.o", "device.cpp", "device.o"))
     compile_host(arguments, directory, host_object)
     (ptx,), (fatbin,) = glob.glob(f"{directory}/*.ptx"), glob.glob(f"{directory}/*.fatbin")
-    translate = [sys.executable, "-B", "-m", "translator", ptx, device_source, "--fatbin", fatbin]
+    translate = [sys.executable, "-B", "-m", "translator", ptx, device_source, "--fatbin", fatbin,
+                 "--toolkit", toolkit_headers(arguments.nvcc)]
     if arguments.allow_unsupported:
         translate.append("--allow-unsupported")
     environment = dict(os.environ, PYTHONPATH=str(HERE))

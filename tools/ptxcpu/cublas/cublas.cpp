@@ -27,7 +27,8 @@ cublasStatus_t to_status(int cuda_error) {
 bool is_valid(const Gemm& g) {
   const int a_rows = g.transpose_a ? g.k : g.m, b_rows = g.transpose_b ? g.n : g.k;
   if (g.m < 0 || g.n < 0 || g.k < 0 || g.batch < 0) return false;
-  return g.lda >= (a_rows > 1 ? a_rows : 1) && g.ldb >= (b_rows > 1 ? b_rows : 1) && g.ldc >= (g.m > 1 ? g.m : 1);
+  return g.lda >= (a_rows > 1 ? a_rows : 1) && g.ldb >= (b_rows > 1 ? b_rows : 1) &&
+         g.ldc >= (g.m > 1 ? g.m : 1);
 }
 
 void run_gemm(void* data) {
@@ -51,8 +52,8 @@ cublasStatus_t submit(cublasHandle_t handle, Gemm gemm, const float* alpha, cons
   return to_status(ptxcpu_enqueue(handle->stream, run_gemm, &gemm, sizeof gemm));
 }
 
-Gemm describe(cublasOperation_t a_operation, cublasOperation_t b_operation, int m, int n, int k, const float* a, int lda,
-              const float* b, int ldb, float* c, int ldc) {
+Gemm describe(cublasOperation_t a_operation, cublasOperation_t b_operation, int m, int n, int k,
+              const float* a, int lda, const float* b, int ldb, float* c, int ldc) {
   Gemm gemm;
   gemm.transpose_a = a_operation != CUBLAS_OP_N;
   gemm.transpose_b = b_operation != CUBLAS_OP_N;
@@ -110,24 +111,31 @@ cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int* version) {
 }
 const char* cublasGetStatusString(cublasStatus_t status) {
   switch (status) {
-    case CUBLAS_STATUS_SUCCESS: return "the operation succeeded";
-    case CUBLAS_STATUS_NOT_INITIALIZED: return "the handle was not created";
-    case CUBLAS_STATUS_INVALID_VALUE: return "an argument is invalid";
-    case CUBLAS_STATUS_NOT_SUPPORTED: return "the operation is not supported";
-    default: return "the operation failed";
+    case CUBLAS_STATUS_SUCCESS:
+      return "the operation succeeded";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return "the handle was not created";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "an argument is invalid";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "the operation is not supported";
+    default:
+      return "the operation failed";
   }
 }
 
-cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation, int m,
-                              int n, int k, const float* alpha, const float* a, int lda, const float* b, int ldb,
-                              const float* beta, float* c, int ldc) {
+cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t a_operation,
+                              cublasOperation_t b_operation, int m, int n, int k, const float* alpha,
+                              const float* a, int lda, const float* b, int ldb, const float* beta, float* c,
+                              int ldc) {
   return submit(handle, describe(a_operation, b_operation, m, n, k, a, lda, b, ldb, c, ldc), alpha, beta);
 }
 
-cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation,
-                                         int m, int n, int k, const float* alpha, const float* a, int lda,
-                                         long long stride_a, const float* b, int ldb, long long stride_b,
-                                         const float* beta, float* c, int ldc, long long stride_c, int batch) {
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t a_operation,
+                                         cublasOperation_t b_operation, int m, int n, int k,
+                                         const float* alpha, const float* a, int lda, long long stride_a,
+                                         const float* b, int ldb, long long stride_b, const float* beta,
+                                         float* c, int ldc, long long stride_c, int batch) {
   Gemm gemm = describe(a_operation, b_operation, m, n, k, a, lda, b, ldb, c, ldc);
   gemm.batch = batch;
   gemm.stride_a = stride_a, gemm.stride_b = stride_b, gemm.stride_c = stride_c;
@@ -135,9 +143,10 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
 }
 
 // Float matrices only; the compute type may allow TF32.
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation, int m, int n,
-                            int k, const void* alpha, const void* a, cudaDataType a_type, int lda, const void* b,
-                            cudaDataType b_type, int ldb, const void* beta, void* c, cudaDataType c_type, int ldc,
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_operation,
+                            cublasOperation_t b_operation, int m, int n, int k, const void* alpha,
+                            const void* a, cudaDataType a_type, int lda, const void* b, cudaDataType b_type,
+                            int ldb, const void* beta, void* c, cudaDataType c_type, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t) {
   const bool floats = a_type == CUDA_R_32F && b_type == CUDA_R_32F && c_type == CUDA_R_32F;
   const bool tf32 = compute == CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -147,8 +156,9 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_operation
   const cublasMath_t saved = handle->math;
   if (tf32) handle->math = CUBLAS_TF32_TENSOR_OP_MATH;
   const cublasStatus_t status =
-      submit(handle, describe(a_operation, b_operation, m, n, k, static_cast<const float*>(a), lda,
-                              static_cast<const float*>(b), ldb, static_cast<float*>(c), ldc),
+      submit(handle,
+             describe(a_operation, b_operation, m, n, k, static_cast<const float*>(a), lda,
+                      static_cast<const float*>(b), ldb, static_cast<float*>(c), ldc),
              static_cast<const float*>(alpha), static_cast<const float*>(beta));
   handle->math = saved;
   return status;

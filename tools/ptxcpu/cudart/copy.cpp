@@ -55,7 +55,8 @@ cudaError_t copy_now(const Region& region, cudaMemcpyKind kind) {
   return copy_in_stream(region, kind, cudaStreamLegacy);
 }
 
-cudaError_t fill_in_stream(void* target, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+cudaError_t fill_in_stream(void* target, size_t pitch, int value, size_t width, size_t height,
+                           cudaStream_t stream) {
   if (width && height && !is_allocated(target, extent(pitch, width, height))) return cudaErrorInvalidValue;
   return submit(stream, cudaGraphNodeTypeMemset, nullptr, [=] {
     for (size_t row = 0; row < height; ++row) {
@@ -67,7 +68,9 @@ cudaError_t fill_in_stream(void* target, size_t pitch, int value, size_t width, 
   });
 }
 
-Region flat(void* target, const void* source, size_t bytes) { return {target, bytes, source, bytes, bytes, bytes ? 1u : 0u}; }
+Region flat(void* target, const void* source, size_t bytes) {
+  return {target, bytes, source, bytes, bytes, bytes ? 1u : 0u};
+}
 
 cudaError_t symbol_region(const void* symbol, size_t offset, size_t bytes, void** address) {
   const VariableInfo* variable = find_symbol(symbol);
@@ -85,20 +88,25 @@ extern "C" {
 cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcpyKind kind) {
   return api(__func__, [&] { return ptxcpu::copy_now(ptxcpu::flat(target, source, bytes), kind); });
 }
-cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
-  return api(__func__, [&] { return ptxcpu::copy_in_stream(ptxcpu::flat(target, source, bytes), kind, stream); });
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  return api(__func__,
+             [&] { return ptxcpu::copy_in_stream(ptxcpu::flat(target, source, bytes), kind, stream); });
 }
-cudaError_t cudaMemcpy2D(void* target, size_t target_pitch, const void* source, size_t source_pitch, size_t width,
-                         size_t height, cudaMemcpyKind kind) {
-  return api(__func__, [&] { return ptxcpu::copy_now({target, target_pitch, source, source_pitch, width, height}, kind); });
+cudaError_t cudaMemcpy2D(void* target, size_t target_pitch, const void* source, size_t source_pitch,
+                         size_t width, size_t height, cudaMemcpyKind kind) {
+  return api(__func__, [&] {
+    return ptxcpu::copy_now({target, target_pitch, source, source_pitch, width, height}, kind);
+  });
 }
-cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source, size_t source_pitch, size_t width,
-                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source, size_t source_pitch,
+                              size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
   return api(__func__, [&] {
     return ptxcpu::copy_in_stream({target, target_pitch, source, source_pitch, width, height}, kind, stream);
   });
 }
-cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, size_t bytes, cudaStream_t stream) {
+cudaError_t cudaMemcpyPeerAsync(void* target, int, const void* source, int, size_t bytes,
+                                cudaStream_t stream) {
   return api(__func__, [&] {
     return ptxcpu::copy_in_stream(ptxcpu::flat(target, source, bytes), cudaMemcpyDeviceToDevice, stream);
   });
@@ -119,7 +127,8 @@ cudaError_t cudaMemset2D(void* target, size_t pitch, int value, size_t width, si
     return ptxcpu::fill_in_stream(target, pitch, value, width, height, cudaStreamLegacy);
   });
 }
-cudaError_t cudaMemset2DAsync(void* target, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
+cudaError_t cudaMemset2DAsync(void* target, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream) {
   return api(__func__, [&] { return ptxcpu::fill_in_stream(target, pitch, value, width, height, stream); });
 }
 
@@ -142,21 +151,23 @@ cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* source, size
     return ptxcpu::copy_in_stream(ptxcpu::flat(address, source, bytes), kind, stream);
   });
 }
-cudaError_t cudaMemcpyFromSymbolAsync(void* target, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind,
-                                      cudaStream_t stream) {
+cudaError_t cudaMemcpyFromSymbolAsync(void* target, const void* symbol, size_t bytes, size_t offset,
+                                      cudaMemcpyKind kind, cudaStream_t stream) {
   return api(__func__, [&] {
     void* address = nullptr;
     if (const cudaError_t error = ptxcpu::symbol_region(symbol, offset, bytes, &address)) return error;
     return ptxcpu::copy_in_stream(ptxcpu::flat(target, address, bytes), kind, stream);
   });
 }
-cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* source, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* source, size_t bytes, size_t offset,
+                               cudaMemcpyKind kind) {
   return api(__func__, [&] {
     if (const cudaError_t error = ptxcpu::refuse_in_capture()) return error;
     return cudaMemcpyToSymbolAsync(symbol, source, bytes, offset, kind, cudaStreamLegacy);
   });
 }
-cudaError_t cudaMemcpyFromSymbol(void* target, const void* symbol, size_t bytes, size_t offset, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpyFromSymbol(void* target, const void* symbol, size_t bytes, size_t offset,
+                                 cudaMemcpyKind kind) {
   return api(__func__, [&] {
     if (const cudaError_t error = ptxcpu::refuse_in_capture()) return error;
     return cudaMemcpyFromSymbolAsync(target, symbol, bytes, offset, kind, cudaStreamLegacy);

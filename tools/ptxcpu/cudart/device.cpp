@@ -23,9 +23,9 @@ struct Limits {
   size_t shared_kib;
 };
 constexpr Limits kLimits[] = {
-    {75, 1024, 16, 64},  {80, 2048, 32, 164},  {86, 1536, 16, 100},  {87, 1536, 16, 164},  {88, 1536, 24, 100},
-    {89, 1536, 24, 100}, {90, 2048, 32, 228}, {100, 2048, 32, 228}, {103, 2048, 32, 228}, {110, 1536, 24, 228},
-    {120, 1536, 24, 100}, {121, 1536, 24, 100},
+    {75, 1024, 16, 64},   {80, 2048, 32, 164},  {86, 1536, 16, 100},  {87, 1536, 16, 164},
+    {88, 1536, 24, 100},  {89, 1536, 24, 100},  {90, 2048, 32, 228},  {100, 2048, 32, 228},
+    {103, 2048, 32, 228}, {110, 1536, 24, 228}, {120, 1536, 24, 100}, {121, 1536, 24, 100},
 };
 
 // The limits of the newest known capability that is not newer than the device.
@@ -91,48 +91,64 @@ void fill_properties(cudaDeviceProp* p) {
   p->asyncEngineCount = 2;
 }
 
-int attribute(cudaDeviceAttr which, bool* known) {
+struct Attribute {
+  cudaDeviceAttr which;
+  int value;
+};
+
+// The same for every device we pretend to be.
+constexpr Attribute kFixedAttributes[] = {
+    {cudaDevAttrMaxThreadsPerBlock, kThreadsPerBlock},
+    {cudaDevAttrMaxBlockDimX, 1024},
+    {cudaDevAttrMaxBlockDimY, 1024},
+    {cudaDevAttrMaxBlockDimZ, 64},
+    {cudaDevAttrMaxGridDimX, 2147483647},
+    {cudaDevAttrMaxGridDimY, 65535},
+    {cudaDevAttrMaxGridDimZ, 65535},
+    {cudaDevAttrMaxSharedMemoryPerBlock, int(kSharedPerBlock)},
+    {cudaDevAttrReservedSharedMemoryPerBlock, int(kReservedShared)},
+    {cudaDevAttrTotalConstantMemory, 65536},
+    {cudaDevAttrWarpSize, 32},
+    {cudaDevAttrMaxRegistersPerBlock, 65536},
+    {cudaDevAttrMaxRegistersPerMultiprocessor, 65536},
+    {cudaDevAttrClockRate, 1500000},
+    {cudaDevAttrMemoryClockRate, 1500000},
+    {cudaDevAttrGlobalMemoryBusWidth, 256},
+    {cudaDevAttrL2CacheSize, 40 << 20},
+    {cudaDevAttrConcurrentKernels, 1},
+    {cudaDevAttrUnifiedAddressing, 1},
+    {cudaDevAttrManagedMemory, 1},
+    {cudaDevAttrCanMapHostMemory, 1},
+    {cudaDevAttrStreamPrioritiesSupported, 1},
+    {cudaDevAttrMemoryPoolsSupported, 1},
+    {cudaDevAttrAsyncEngineCount, 2},
+    {cudaDevAttrCooperativeLaunch, 0},
+    {cudaDevAttrIntegrated, 0},
+    {cudaDevAttrEccEnabled, 0},
+    {cudaDevAttrComputeMode, 0},
+    {cudaDevAttrClusterLaunch, 0},
+};
+
+bool find_attribute(cudaDeviceAttr which, int* value) {
   const Device& d = device();
-  *known = true;
-  switch (which) {
-    case cudaDevAttrMaxThreadsPerBlock: return kThreadsPerBlock;
-    case cudaDevAttrMaxBlockDimX:
-    case cudaDevAttrMaxBlockDimY: return 1024;
-    case cudaDevAttrMaxBlockDimZ: return 64;
-    case cudaDevAttrMaxGridDimX: return 2147483647;
-    case cudaDevAttrMaxGridDimY:
-    case cudaDevAttrMaxGridDimZ: return 65535;
-    case cudaDevAttrMaxSharedMemoryPerBlock: return int(kSharedPerBlock);
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin: return int(d.shared_per_block_optin);
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor: return int(d.shared_per_multiprocessor);
-    case cudaDevAttrReservedSharedMemoryPerBlock: return int(kReservedShared);
-    case cudaDevAttrTotalConstantMemory: return 65536;
-    case cudaDevAttrWarpSize: return 32;
-    case cudaDevAttrMaxRegistersPerBlock:
-    case cudaDevAttrMaxRegistersPerMultiprocessor: return 65536;
-    case cudaDevAttrClockRate: return 1500000;
-    case cudaDevAttrMemoryClockRate: return 1500000;
-    case cudaDevAttrGlobalMemoryBusWidth: return 256;
-    case cudaDevAttrMultiProcessorCount: return d.multiprocessors;
-    case cudaDevAttrMaxThreadsPerMultiProcessor: return d.threads_per_multiprocessor;
-    case cudaDevAttrMaxBlocksPerMultiprocessor: return d.blocks_per_multiprocessor;
-    case cudaDevAttrComputeCapabilityMajor: return d.major;
-    case cudaDevAttrComputeCapabilityMinor: return d.minor;
-    case cudaDevAttrL2CacheSize: return 40 << 20;
-    case cudaDevAttrConcurrentKernels:
-    case cudaDevAttrUnifiedAddressing:
-    case cudaDevAttrManagedMemory:
-    case cudaDevAttrCanMapHostMemory:
-    case cudaDevAttrStreamPrioritiesSupported:
-    case cudaDevAttrMemoryPoolsSupported: return 1;
-    case cudaDevAttrAsyncEngineCount: return 2;
-    case cudaDevAttrCooperativeLaunch:
-    case cudaDevAttrIntegrated:
-    case cudaDevAttrEccEnabled:
-    case cudaDevAttrComputeMode:
-    case cudaDevAttrClusterLaunch: return 0;
-    default: *known = false; return 0;
-  }
+  const Attribute of_device[] = {
+      {cudaDevAttrMaxSharedMemoryPerBlockOptin, int(d.shared_per_block_optin)},
+      {cudaDevAttrMaxSharedMemoryPerMultiprocessor, int(d.shared_per_multiprocessor)},
+      {cudaDevAttrMultiProcessorCount, d.multiprocessors},
+      {cudaDevAttrMaxThreadsPerMultiProcessor, d.threads_per_multiprocessor},
+      {cudaDevAttrMaxBlocksPerMultiprocessor, d.blocks_per_multiprocessor},
+      {cudaDevAttrComputeCapabilityMajor, d.major},
+      {cudaDevAttrComputeCapabilityMinor, d.minor},
+  };
+  const auto search = [&](const auto& attributes) {
+    for (const Attribute& attribute : attributes) {
+      if (attribute.which != which) continue;
+      *value = attribute.value;
+      return true;
+    }
+    return false;
+  };
+  return search(of_device) || search(kFixedAttributes);
 }
 
 cudaError_t check_ordinal(int ordinal) { return ordinal == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
@@ -177,9 +193,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal) {
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int ordinal) {
   return api(__func__, [&] {
-    bool known = false;
-    *value = ptxcpu::attribute(which, &known);
-    if (!known) return cudaErrorInvalidValue;
+    if (!ptxcpu::find_attribute(which, value)) return cudaErrorInvalidValue;
     return ptxcpu::check_ordinal(ordinal);
   });
 }

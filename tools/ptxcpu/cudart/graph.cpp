@@ -44,14 +44,16 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   return api(__func__, [&] {
     if (!exec) return cudaErrorInvalidValue;
-    return ptxcpu::submit(stream, cudaGraphNodeTypeGraph, exec, [exec] { return ptxcpu::replay(exec->nodes); });
+    return ptxcpu::submit(stream, cudaGraphNodeTypeGraph, exec,
+                          [exec] { return ptxcpu::replay(exec->nodes); });
   });
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t) {
   return api(__func__, [&] { return exec ? cudaSuccess : cudaErrorInvalidValue; });
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* result) {
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* result) {
   return api(__func__, [&] {
     if (!exec || !graph) return cudaErrorInvalidValue;
     const bool same = ptxcpu::same_topology(exec->nodes, graph->nodes);

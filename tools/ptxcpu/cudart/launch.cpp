@@ -36,23 +36,27 @@ cudaError_t resolve(const void* function, KernelRef* kernel, const RegisteredKer
   if (!kernel->kernel) {
     const std::string reason = refusal(found->digest, found->name);
     add_report("kernel " + short_kernel_name(found->name.c_str()) +
-               (reason.empty() ? " was not translated for this program" : " was refused by the translator: " + reason));
+               (reason.empty() ? " was not translated for this program"
+                               : " was refused by the translator: " + reason));
     return cudaErrorInvalidDeviceFunction;
   }
   const auto capability = uint32_t(device().major * 10 + device().minor);
   return kernel->module->target > capability ? cudaErrorNoKernelImageForDevice : cudaSuccess;
 }
 
-cudaError_t check_shape(const KernelInfo& kernel, const RegisteredKernel& registered, const dim3& grid, const dim3& block,
-                        size_t shared) {
+cudaError_t check_shape(const KernelInfo& kernel, const RegisteredKernel& registered, const dim3& grid,
+                        const dim3& block, size_t shared) {
   const uint64_t threads = uint64_t(block.x) * block.y * block.z;
   const uint64_t blocks = uint64_t(grid.x) * grid.y * grid.z;
-  if (threads == 0 || threads > kThreadsPerBlock || block.z > 64 || blocks == 0) return cudaErrorInvalidConfiguration;
-  if (grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535 || blocks > 0xffffffffu) return cudaErrorInvalidConfiguration;
+  if (threads == 0 || threads > kThreadsPerBlock || block.z > 64 || blocks == 0)
+    return cudaErrorInvalidConfiguration;
+  if (grid.x > 2147483647u || grid.y > 65535 || grid.z > 65535 || blocks > 0xffffffffu)
+    return cudaErrorInvalidConfiguration;
   if (kernel.max_threads && threads > kernel.max_threads) return cudaErrorInvalidConfiguration;
   if (kernel.shared_bytes > kSharedPerBlock) return cudaErrorInvalidValue;
   const size_t total = kernel.shared_bytes + shared;
-  if (total > std::max(kSharedPerBlock, registered.dynamic_shared_limit + kernel.shared_bytes)) return cudaErrorInvalidValue;
+  if (total > std::max(kSharedPerBlock, registered.dynamic_shared_limit + kernel.shared_bytes))
+    return cudaErrorInvalidValue;
   return total > device().shared_per_block_optin ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -64,16 +68,16 @@ std::vector<uint8_t> pack_arguments(const KernelInfo& kernel, void** arguments) 
   return buffer;
 }
 
-cudaError_t launch(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared, cudaStream_t stream) {
+cudaError_t launch(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
+                   cudaStream_t stream) {
   KernelRef kernel;
   const RegisteredKernel* registered = nullptr;
   if (const cudaError_t error = resolve(function, &kernel, &registered)) return error;
   if (const cudaError_t error = check_shape(*kernel.kernel, *registered, grid, block, shared)) return error;
   const LaunchShape shape{{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, uint32_t(shared)};
   const auto packed = std::make_shared<std::vector<uint8_t>>(pack_arguments(*kernel.kernel, arguments));
-  return submit(stream, cudaGraphNodeTypeKernel, function, [=] {
-    return static_cast<cudaError_t>(run_launch(kernel, shape, packed->data()));
-  });
+  return submit(stream, cudaGraphNodeTypeKernel, function,
+                [=] { return static_cast<cudaError_t>(run_launch(kernel, shape, packed->data())); });
 }
 
 // Registers are unknown without ptxas: threads, blocks and shared memory bound the answer.
@@ -110,7 +114,9 @@ cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* function) {
   *kernel = static_cast<cudaKernel_t>(const_cast<void*>(function));
   return cudaSuccess;
 }
-cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) { return cudaGetKernel(kernel, function); }
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* function) {
+  return cudaGetKernel(kernel, function);
+}
 
 cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
                              cudaStream_t stream) {
@@ -121,10 +127,11 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
   return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* function, void** arguments) {
-  return cudaLaunchKernel(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, config->stream);
+  return cudaLaunchKernel(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes,
+                          config->stream);
 }
-cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments, size_t shared,
-                                        cudaStream_t stream) {
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void** arguments,
+                                        size_t shared, cudaStream_t stream) {
   return cudaLaunchKernel(function, grid, block, arguments, shared, stream);
 }
 
@@ -149,7 +156,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
     const ptxcpu::RegisteredKernel* registered = nullptr;
     if (const cudaError_t error = ptxcpu::resolve(function, &kernel, &registered)) return error;
     std::memset(attributes, 0, sizeof *attributes);
-    attributes->maxThreadsPerBlock = kernel.kernel->max_threads ? int(kernel.kernel->max_threads) : ptxcpu::kThreadsPerBlock;
+    attributes->maxThreadsPerBlock =
+        kernel.kernel->max_threads ? int(kernel.kernel->max_threads) : ptxcpu::kThreadsPerBlock;
     attributes->sharedSizeBytes = kernel.kernel->shared_bytes;
     attributes->maxDynamicSharedSizeBytes = int(registered->dynamic_shared_limit);
     attributes->ptxVersion = attributes->binaryVersion = int(kernel.module->target);
@@ -157,8 +165,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* fu
   });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function, int threads,
-                                                                  size_t shared, unsigned) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* function,
+                                                                   int threads, size_t shared, unsigned) {
   return api(__func__, [&] {
     ptxcpu::KernelRef kernel;
     const ptxcpu::RegisteredKernel* registered = nullptr;
@@ -168,12 +176,15 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
     return cudaSuccess;
   });
 }
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int threads, size_t shared) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, cudaOccupancyDefault);
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* function, int threads,
+                                                          size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared,
+                                                                cudaOccupancyDefault);
 }
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void*, int blocks, int) {
   return api(__func__, [&] {
-    *bytes = std::min(ptxcpu::kSharedPerBlock, ptxcpu::device().shared_per_multiprocessor / size_t(std::max(blocks, 1)) - 1024);
+    *bytes = std::min(ptxcpu::kSharedPerBlock,
+                      ptxcpu::device().shared_per_multiprocessor / size_t(std::max(blocks, 1)) - 1024);
     return cudaSuccess;
   });
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 // Allocation: cudaMalloc and relatives, stream-ordered allocation, pools, pointer attributes.
-#include "allocations.h"
-
 #include <cstring>
 #include <map>
 
+#include "allocations.h"
 #include "device.h"
 #include "state.h"
 #include "stream.h"
@@ -95,7 +94,8 @@ cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   return api(__func__, [&] { return ptxcpu::allocate_outside_capture(pointer, bytes, MemoryKind::kDevice); });
 }
 cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) {
-  return api(__func__, [&] { return ptxcpu::allocate_outside_capture(pointer, bytes, MemoryKind::kManaged); });
+  return api(__func__,
+             [&] { return ptxcpu::allocate_outside_capture(pointer, bytes, MemoryKind::kManaged); });
 }
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
   return api(__func__, [&] { return ptxcpu::allocate_outside_capture(pointer, bytes, MemoryKind::kHost); });
@@ -122,7 +122,9 @@ cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned) {
   });
 }
 cudaError_t cudaHostUnregister(void* pointer) {
-  return api(__func__, [&] { return ptxcpu::unregister_allocation(pointer) ? cudaSuccess : cudaErrorHostMemoryNotRegistered; });
+  return api(__func__, [&] {
+    return ptxcpu::unregister_allocation(pointer) ? cudaSuccess : cudaErrorHostMemoryNotRegistered;
+  });
 }
 cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned) {
   return api(__func__, [&] {
@@ -147,7 +149,9 @@ cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
     return cudaSuccess;
   });
 }
-cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int ordinal) { return cudaDeviceGetDefaultMemPool(pool, ordinal); }
+cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int ordinal) {
+  return cudaDeviceGetDefaultMemPool(pool, ordinal);
+}
 cudaError_t cudaDeviceSetMemPool(int, cudaMemPool_t) {
   return api(__func__, [] { return cudaSuccess; });
 }

@@ -70,7 +70,8 @@ RegisteredKernel* find_registered(const void* host_function) {
 
 const VariableInfo* find_symbol(const void* host_variable) {
   const auto found = registrations().symbols.find(host_variable);
-  return found == registrations().symbols.end() ? nullptr : find_variable(found->second.digest, found->second.name);
+  return found == registrations().symbols.end() ? nullptr
+                                                : find_variable(found->second.digest, found->second.name);
 }
 
 }  // namespace ptxcpu
@@ -81,7 +82,8 @@ using ptxcpu::registrations;
 extern "C" {
 
 void** __cudaRegisterFatBinary(void* wrapper) {
-  auto* binary = new ptxcpu::FatBinary{nullptr, ptxcpu::digest_of(static_cast<ptxcpu::FatBinaryWrapper*>(wrapper))};
+  auto* binary =
+      new ptxcpu::FatBinary{nullptr, ptxcpu::digest_of(static_cast<ptxcpu::FatBinaryWrapper*>(wrapper))};
   binary->self = binary;
   return &binary->self;
 }
@@ -89,8 +91,8 @@ void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void** handle) { delete reinterpret_cast<ptxcpu::FatBinary*>(handle); }
 char __cudaInitModule(void**) { return 1; }
 
-void __cudaRegisterFunction(void** handle, const char* host_function, char*, const char* name, int, uint3*, uint3*, dim3*,
-                            dim3*, int*) {
+void __cudaRegisterFunction(void** handle, const char* host_function, char*, const char* name, int, uint3*,
+                            uint3*, dim3*, dim3*, int*) {
   ptxcpu::RegisteredKernel kernel;
   kernel.digest = ptxcpu::digest_of(handle);
   kernel.name = name;
@@ -99,7 +101,8 @@ void __cudaRegisterFunction(void** handle, const char* host_function, char*, con
 void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* name, int, size_t, int, int) {
   registrations().symbols[host_variable] = {ptxcpu::digest_of(handle), name};
 }
-void __cudaRegisterManagedVar(void** handle, void** host_variable, char*, const char* name, int, size_t, int, int) {
+void __cudaRegisterManagedVar(void** handle, void** host_variable, char*, const char* name, int, size_t, int,
+                              int) {
   registrations().symbols[host_variable] = {ptxcpu::digest_of(handle), name};
 }
 }

@@ -51,8 +51,10 @@ bool is_sticky(cudaError_t error) {
     case cudaErrorInvalidAddressSpace:
     case cudaErrorInvalidPc:
     case cudaErrorLaunchFailure:
-    case cudaErrorUnknown: return true;
-    default: return false;
+    case cudaErrorUnknown:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -92,7 +94,9 @@ cudaError_t Runtime::take_last_error(bool clear) {
   return error;
 }
 
-void Runtime::inject(const std::string& call, int nth, cudaError_t error) { injections_.push_back({call, nth, error}); }
+void Runtime::inject(const std::string& call, int nth, cudaError_t error) {
+  injections_.push_back({call, nth, error});
+}
 
 bool Runtime::has_driver() const {
   return std::none_of(injections_.begin(), injections_.end(),

@@ -27,7 +27,8 @@ thread_local cudaStreamCaptureMode t_capture_mode = cudaStreamCaptureModeGlobal;
 std::vector<std::shared_ptr<Capture>> active_captures() {
   std::vector<std::shared_ptr<Capture>> result;
   auto& all = table().captures;
-  all.erase(std::remove_if(all.begin(), all.end(), [](const auto& weak) { return weak.expired(); }), all.end());
+  all.erase(std::remove_if(all.begin(), all.end(), [](const auto& weak) { return weak.expired(); }),
+            all.end());
   for (const auto& weak : all)
     if (auto capture = weak.lock(); capture && capture->origin) result.push_back(capture);
   return result;
@@ -35,7 +36,8 @@ std::vector<std::shared_ptr<Capture>> active_captures() {
 
 // Whether an unsafe call by this thread disturbs the capture.
 bool disturbs(const Capture& capture) {
-  if (t_capture_mode == cudaStreamCaptureModeRelaxed || capture.mode == cudaStreamCaptureModeRelaxed) return false;
+  if (t_capture_mode == cudaStreamCaptureModeRelaxed || capture.mode == cudaStreamCaptureModeRelaxed)
+    return false;
   const bool mine = capture.thread == std::this_thread::get_id();
   if (capture.mode == cudaStreamCaptureModeThreadLocal) return mine;
   return mine || t_capture_mode == cudaStreamCaptureModeGlobal;
@@ -261,7 +263,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* 
   return api(__func__, [&] {
     CUstream_st* stream = find_stream(handle);
     if (!stream || !status) return cudaErrorInvalidResourceHandle;
-    *status = !stream->capture                 ? cudaStreamCaptureStatusNone
+    *status = !stream->capture               ? cudaStreamCaptureStatusNone
               : stream->capture->invalidated ? cudaStreamCaptureStatusInvalidated
                                              : cudaStreamCaptureStatusActive;
     return cudaSuccess;
@@ -326,10 +328,11 @@ int ptxcpu_enqueue(void* stream, void (*work)(void*), const void* data, size_t b
   return api(__func__, [&] {
     const auto* begin = static_cast<const unsigned char*>(data);
     const auto copy = std::make_shared<std::vector<unsigned char>>(begin, begin + bytes);
-    return ptxcpu::submit(static_cast<cudaStream_t>(stream), cudaGraphNodeTypeHost, reinterpret_cast<const void*>(work), [=] {
-      work(copy->data());
-      return cudaSuccess;
-    });
+    return ptxcpu::submit(static_cast<cudaStream_t>(stream), cudaGraphNodeTypeHost,
+                          reinterpret_cast<const void*>(work), [=] {
+                            work(copy->data());
+                            return cudaSuccess;
+                          });
   });
 }
 }

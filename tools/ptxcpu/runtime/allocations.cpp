@@ -113,7 +113,8 @@ void mark_written(const void* pointer, size_t bytes) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
   Allocation* allocation = find(h, address);
   if (!allocation || allocation->written.empty()) return;
-  for (size_t i = address - allocation->base; bytes-- && i < allocation->size; ++i) allocation->written[i] = true;
+  for (size_t i = address - allocation->base; bytes-- && i < allocation->size; ++i)
+    allocation->written[i] = true;
 }
 
 void mark_copied(const void* target, const void* source, size_t bytes) {
@@ -123,7 +124,8 @@ void mark_copied(const void* target, const void* source, size_t bytes) {
   Allocation* target_allocation = find(h, to);
   const Allocation* source_allocation = find(h, from);
   if (!target_allocation || target_allocation->written.empty()) return;
-  const bool tracked = source_allocation && from - source_allocation->base + bytes <= source_allocation->size &&
+  const bool tracked = source_allocation &&
+                       from - source_allocation->base + bytes <= source_allocation->size &&
                        !source_allocation->written.empty();
   if (!tracked) return mark_written(target, bytes);
   for (size_t i = 0; i < bytes && to - target_allocation->base + i < target_allocation->size; ++i)

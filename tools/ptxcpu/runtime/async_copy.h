@@ -17,9 +17,12 @@ void mark_async_pending(Thread* thread, const AsyncCopy& copy);
 // n < 0 waits for all copies, committed or not.
 void async_wait(Thread* thread, int groups_left);
 
-inline void async_commit(Thread* thread) { thread->async_groups.push_back(uint32_t(thread->async_copies.size())); }
+inline void async_commit(Thread* thread) {
+  thread->async_groups.push_back(uint32_t(thread->async_copies.size()));
+}
 
-static inline void async_copy(Thread* T, int site, uint64_t target, uint64_t source, uint32_t bytes, uint32_t source_bytes) {
+static inline void async_copy(Thread* T, int site, uint64_t target, uint64_t source, uint32_t bytes,
+                              uint32_t source_bytes) {
   if (source_bytes > bytes) source_bytes = bytes;
   if (source & (bytes - 1)) misaligned(T, site, source, bytes);
   uint8_t* const to = access_shared(T, site, target, bytes, Access::kWrite);
@@ -28,7 +31,8 @@ static inline void async_copy(Thread* T, int site, uint64_t target, uint64_t sou
   } else {
     for (uint32_t i = 0; i < source_bytes; ++i) access_global(T, site, source + i, 1, Access::kRead);
   }
-  const AsyncCopy copy{to, reinterpret_cast<const uint8_t*>(source), source_bytes, bytes - source_bytes, site};
+  const AsyncCopy copy{to, reinterpret_cast<const uint8_t*>(source), source_bytes, bytes - source_bytes,
+                       site};
   T->async_copies.push_back(copy);
 #if PTXCPU_CHECK
   mark_async_pending(T, copy);

@@ -30,14 +30,16 @@ bool is_misused(Block* block, uint32_t id) {
     if (!first) first = &thread;
     if (thread.site != first->site) {
       report_fault(&thread, thread.site, Fault::kBarrier,
-                   "divergent barrier: thread %u waits at another __syncthreads() than this thread", first->index);
+                   "divergent barrier: thread %u waits at another __syncthreads() than this thread",
+                   first->index);
       return true;
     }
   }
   const uint32_t gone = block->thread_count - block->alive;
   if (first && gone && options().check_exited_lanes) {
     report_fault(first, first->site, Fault::kBarrier,
-                 "barrier after exit: __syncthreads() completes after %u threads of the block have returned", gone);
+                 "barrier after exit: __syncthreads() completes after %u threads of the block have returned",
+                 gone);
     return true;
   }
   return false;
@@ -103,9 +105,12 @@ void barrier_arrive(Thread* thread, int site, uint32_t id, uint32_t expected) {
 uint32_t barrier_reduce(Thread* thread, int site, uint32_t id, uint32_t expected, bool value, Reduce mode) {
   const uint32_t result = wait(thread, site, id, expected, value);
   switch (mode) {
-    case Reduce::k_popc: return result >> 2;
-    case Reduce::k_and: return (result >> 1) & 1;
-    case Reduce::k_or: return result & 1;
+    case Reduce::k_popc:
+      return result >> 2;
+    case Reduce::k_and:
+      return (result >> 1) & 1;
+    case Reduce::k_or:
+      return result & 1;
   }
   return 0;
 }

@@ -53,9 +53,9 @@ void add(SiteTotals* to, const SiteTotals& from) {
 
 PtxcpuSite describe(const ModuleInfo* module, int site, const SiteTotals& t) {
   const SiteInfo& info = module->sites[site];
-  return {info.opcode,       info.file,          info.line,      info.ptx_line,
-          t.global_requests, t.global_bytes,     t.sectors,      t.ideal_sectors,
-          t.shared_requests, t.shared_bytes,     t.wavefronts,   t.ideal_wavefronts};
+  return {info.opcode,       info.file,      info.line,    info.ptx_line,
+          t.global_requests, t.global_bytes, t.sectors,    t.ideal_sectors,
+          t.shared_requests, t.shared_bytes, t.wavefronts, t.ideal_wavefronts};
 }
 
 std::string quote(const std::string& text) {
@@ -68,22 +68,27 @@ std::string quote(const std::string& text) {
 }
 
 void write_site(std::FILE* file, const PtxcpuSite& s, bool last) {
-  std::fprintf(file, "      {\"opcode\": %s, \"file\": %s, \"line\": %u, \"ptx_line\": %u", quote(s.opcode).c_str(),
-               quote(s.file).c_str(), s.line, s.ptx_line);
+  std::fprintf(file, "      {\"opcode\": %s, \"file\": %s, \"line\": %u, \"ptx_line\": %u",
+               quote(s.opcode).c_str(), quote(s.file).c_str(), s.line, s.ptx_line);
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   if (s.global_requests)
-    std::fprintf(file, ", \"global_requests\": %llu, \"global_bytes\": %llu, \"sectors\": %llu, \"ideal_sectors\": %llu",
-                 number(s.global_requests), number(s.global_bytes), number(s.sectors), number(s.ideal_sectors));
+    std::fprintf(
+        file,
+        ", \"global_requests\": %llu, \"global_bytes\": %llu, \"sectors\": %llu, \"ideal_sectors\": %llu",
+        number(s.global_requests), number(s.global_bytes), number(s.sectors), number(s.ideal_sectors));
   if (s.shared_requests)
     std::fprintf(file,
-                 ", \"shared_requests\": %llu, \"shared_bytes\": %llu, \"wavefronts\": %llu, \"ideal_wavefronts\": %llu",
-                 number(s.shared_requests), number(s.shared_bytes), number(s.wavefronts), number(s.ideal_wavefronts));
+                 ", \"shared_requests\": %llu, \"shared_bytes\": %llu, \"wavefronts\": %llu, "
+                 "\"ideal_wavefronts\": %llu",
+                 number(s.shared_requests), number(s.shared_bytes), number(s.wavefronts),
+                 number(s.ideal_wavefronts));
   std::fprintf(file, "}%s\n", last ? "" : ",");
 }
 
 void write_kernel(std::FILE* file, const KernelCounters& kernel, bool last) {
   std::fprintf(file, "  {\"kernel\": %s, \"target\": %u, \"launches\": %llu,\n    \"instructions\": {",
-               quote(kernel.name).c_str(), kernel.module->target, static_cast<unsigned long long>(kernel.launches));
+               quote(kernel.name).c_str(), kernel.module->target,
+               static_cast<unsigned long long>(kernel.launches));
   const char* separator = "";
   for (const auto& [name, count] : kernel.classes) {
     std::fprintf(file, "%s%s: %llu", separator, quote(name).c_str(), static_cast<unsigned long long>(count));
@@ -91,7 +96,8 @@ void write_kernel(std::FILE* file, const KernelCounters& kernel, bool last) {
   }
   std::fprintf(file, "},\n    \"sites\": [\n");
   size_t left = kernel.sites.size();
-  for (const auto& [site, totals] : kernel.sites) write_site(file, describe(kernel.module, site, totals), --left == 0);
+  for (const auto& [site, totals] : kernel.sites)
+    write_site(file, describe(kernel.module, site, totals), --left == 0);
   std::fprintf(file, "    ]}%s\n", last ? "" : ",");
 }
 
@@ -107,7 +113,8 @@ __attribute__((destructor)) void write_counters_at_exit() {
 
 }  // namespace
 
-void add_launch_counters(const Launch& launch, const std::vector<uint64_t>& units, const std::vector<SiteTotals>& sites) {
+void add_launch_counters(const Launch& launch, const std::vector<uint64_t>& units,
+                         const std::vector<SiteTotals>& sites) {
   CounterStore& all = store();
   const std::lock_guard lock(all.mutex);
   KernelCounters& kernel = counters_of(all, launch);
@@ -115,10 +122,12 @@ void add_launch_counters(const Launch& launch, const std::vector<uint64_t>& unit
   const ModuleInfo* module = launch.module;
   for (uint32_t i = 0; i < module->unit_count; ++i) {
     const UnitInfo& unit = module->units[i];
-    if (units[unit.unit]) kernel.classes[module->classes[unit.instruction_class]] += units[unit.unit] * unit.count;
+    if (units[unit.unit])
+      kernel.classes[module->classes[unit.instruction_class]] += units[unit.unit] * unit.count;
   }
   for (size_t site = 0; site < sites.size(); ++site)
-    if (sites[site].global_requests || sites[site].shared_requests) add(&kernel.sites[int(site)], sites[site]);
+    if (sites[site].global_requests || sites[site].shared_requests)
+      add(&kernel.sites[int(site)], sites[site]);
 }
 
 }  // namespace ptxcpu

@@ -46,6 +46,7 @@ void account_global(const WarpAccess& access, SiteTotals* totals);
 void account_shared(const WarpAccess& access, SiteTotals* totals);
 
 // Adds a finished launch to the accumulated counters of its kernel.
-void add_launch_counters(const Launch& launch, const std::vector<uint64_t>& units, const std::vector<SiteTotals>& sites);
+void add_launch_counters(const Launch& launch, const std::vector<uint64_t>& units,
+                         const std::vector<SiteTotals>& sites);
 
 }  // namespace ptxcpu

@@ -28,12 +28,14 @@ class PackedArguments {
   size_t offset_ = 0;
 };
 
-std::string format_one(const std::string& specification, char conversion, bool is_long, PackedArguments* arguments) {
+std::string format_one(const std::string& specification, char conversion, bool is_long,
+                       PackedArguments* arguments) {
   char text[512];
   if (std::strchr("fFeEgGaA", conversion)) {
     std::snprintf(text, sizeof text, specification.c_str(), arguments->next<double>());
   } else if (conversion == 's') {
-    std::snprintf(text, sizeof text, specification.c_str(), reinterpret_cast<const char*>(arguments->next<uint64_t>()));
+    std::snprintf(text, sizeof text, specification.c_str(),
+                  reinterpret_cast<const char*>(arguments->next<uint64_t>()));
   } else if (is_long || conversion == 'p') {
     std::snprintf(text, sizeof text, specification.c_str(), arguments->next<uint64_t>());
   } else {

@@ -31,15 +31,21 @@ Reports& reports() {
 
 int error_code(Fault kind) {
   switch (kind) {
-    case Fault::kIllegalAddress: return cudaErrorIllegalAddress;
-    case Fault::kMisaligned: return cudaErrorMisalignedAddress;
-    case Fault::kAssert: return cudaErrorAssert;
-    case Fault::kTrap: return cudaErrorIllegalInstruction;
-    case Fault::kDeadlock: return cudaErrorLaunchTimeout;
+    case Fault::kIllegalAddress:
+      return cudaErrorIllegalAddress;
+    case Fault::kMisaligned:
+      return cudaErrorMisalignedAddress;
+    case Fault::kAssert:
+      return cudaErrorAssert;
+    case Fault::kTrap:
+      return cudaErrorIllegalInstruction;
+    case Fault::kDeadlock:
+      return cudaErrorLaunchTimeout;
     case Fault::kUninitialized:
     case Fault::kRace:
     case Fault::kBarrier:
-    case Fault::kWarp: return cudaErrorLaunchFailure;
+    case Fault::kWarp:
+      return cudaErrorLaunchFailure;
   }
   return cudaErrorUnknown;
 }

@@ -22,9 +22,11 @@ enum class Fault : uint8_t {
 };
 
 // Reports and abandons the whole launch; the calling fiber is never resumed.
-[[noreturn, gnu::format(printf, 4, 5)]] void fault(Thread* thread, int site, Fault kind, const char* format, ...);
+[[noreturn, gnu::format(printf, 4, 5)]] void fault(Thread* thread, int site, Fault kind, const char* format,
+                                                   ...);
 
 // The same for the scheduler's own stack, which must return normally.
-[[gnu::format(printf, 4, 5)]] void report_fault(Thread* thread, int site, Fault kind, const char* format, ...);
+[[gnu::format(printf, 4, 5)]] void report_fault(Thread* thread, int site, Fault kind, const char* format,
+                                                ...);
 
 }  // namespace ptxcpu

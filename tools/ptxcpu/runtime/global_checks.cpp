@@ -26,21 +26,23 @@ std::unordered_map<uint64_t, TouchedWord>& touched_words() {
 
 const char* verb(Access kind) { return is_write(kind) ? "write" : "read"; }
 
-const Allocation& require_allocation(Thread* thread, int site, uint64_t address, uint32_t bytes, Access kind) {
+const Allocation& require_allocation(Thread* thread, int site, uint64_t address, uint32_t bytes,
+                                     Access kind) {
   const Allocation* allocation = find_allocation(address);
   if (!allocation)
-    fault(thread, site, Fault::kIllegalAddress, "global %s of %u bytes at unallocated address 0x%llx", verb(kind), bytes,
-          static_cast<unsigned long long>(address));
+    fault(thread, site, Fault::kIllegalAddress, "global %s of %u bytes at unallocated address 0x%llx",
+          verb(kind), bytes, static_cast<unsigned long long>(address));
   const uint64_t offset = address - allocation->base;
   const bool inside = offset <= allocation->size && allocation->size - offset >= bytes;
   if (!inside)
     fault(thread, site, Fault::kIllegalAddress,
-          "global %s of %u bytes out of bounds: offset %llu of an allocation of %llu bytes", verb(kind), bytes,
-          static_cast<unsigned long long>(offset), static_cast<unsigned long long>(allocation->size));
+          "global %s of %u bytes out of bounds: offset %llu of an allocation of %llu bytes", verb(kind),
+          bytes, static_cast<unsigned long long>(offset), static_cast<unsigned long long>(allocation->size));
   if (!allocation->live)
     fault(thread, site, Fault::kIllegalAddress,
-          "use after free: global %s of %u bytes at offset %llu of a freed allocation of %llu bytes", verb(kind), bytes,
-          static_cast<unsigned long long>(offset), static_cast<unsigned long long>(allocation->size));
+          "use after free: global %s of %u bytes at offset %llu of a freed allocation of %llu bytes",
+          verb(kind), bytes, static_cast<unsigned long long>(offset),
+          static_cast<unsigned long long>(allocation->size));
   return *allocation;
 }
 
@@ -55,7 +57,8 @@ void check_block_race(Thread* thread, int site, uint64_t address, uint32_t bytes
       fault(thread, site, Fault::kRace, "global memory race between blocks: %s of a word written by block %u",
             verb(kind), word.writer);
     if (is_write(kind) && !is_strong(kind) && word.reader != kNoBlock && word.reader != me)
-      fault(thread, site, Fault::kRace, "global memory race between blocks: write of a word read by block %u", word.reader);
+      fault(thread, site, Fault::kRace, "global memory race between blocks: write of a word read by block %u",
+            word.reader);
     if (is_write(kind)) {
       word.writer = me;
       word.strong_write = is_strong(kind);
@@ -79,8 +82,10 @@ void check_global(Thread* thread, int site, uint64_t address, uint32_t bytes, Ac
   if (!options().check_global_init) return;
   const bool reads = kind != Access::kWrite && kind != Access::kStrongWrite;
   if (reads && !is_written(allocation, address, bytes))
-    fault(thread, site, Fault::kUninitialized, "read of uninitialised global memory at offset %llu of %llu bytes",
-          static_cast<unsigned long long>(address - allocation.base), static_cast<unsigned long long>(allocation.size));
+    fault(thread, site, Fault::kUninitialized,
+          "read of uninitialised global memory at offset %llu of %llu bytes",
+          static_cast<unsigned long long>(address - allocation.base),
+          static_cast<unsigned long long>(allocation.size));
   if (is_write(kind)) mark_written(reinterpret_cast<const void*>(address), bytes);
 }
 
@@ -90,7 +95,8 @@ void misaligned(Thread* thread, int site, uint64_t address, uint32_t bytes) {
 }
 
 void outside_shared(Thread* thread, int site, uint64_t offset, uint32_t bytes) {
-  fault(thread, site, Fault::kIllegalAddress, "shared memory access of %u bytes out of bounds: offset %llu of %u", bytes,
+  fault(thread, site, Fault::kIllegalAddress,
+        "shared memory access of %u bytes out of bounds: offset %llu of %u", bytes,
         static_cast<unsigned long long>(offset), thread->block->shared_bytes);
 }
 

@@ -44,7 +44,8 @@ inline T low_24(T value) {
 }
 template <class A, class B>
 inline uint32_t dot_bytes(uint32_t a, uint32_t b, uint32_t sum) {
-  for (int shift = 0; shift < 32; shift += 8) sum += uint32_t(int32_t(A(a >> shift)) * int32_t(B(b >> shift)));
+  for (int shift = 0; shift < 32; shift += 8)
+    sum += uint32_t(int32_t(A(a >> shift)) * int32_t(B(b >> shift)));
   return sum;
 }
 

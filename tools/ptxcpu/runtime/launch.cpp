@@ -51,8 +51,8 @@ class GridRunner {
 
   void run_new_block(uint32_t id) {
     if (!idle_) {
-      idle_ = std::make_unique<ResidentBlock>(&launch_, shape_, reinterpret_cast<uint8_t*>(params_.data()), units_.data(),
-                                              sites_.data());
+      idle_ = std::make_unique<ResidentBlock>(&launch_, shape_, reinterpret_cast<uint8_t*>(params_.data()),
+                                              units_.data(), sites_.data());
     }
     idle_->start(id);
     if (idle_->run() != BlockStatus::kStalled) {
@@ -76,9 +76,11 @@ class GridRunner {
     }
     if (progress || stalled_.empty()) {
       last_progress_ = Clock::now();
-    } else if (std::chrono::duration<double>(Clock::now() - last_progress_).count() > options().timeout_seconds) {
+    } else if (std::chrono::duration<double>(Clock::now() - last_progress_).count() >
+               options().timeout_seconds) {
       Thread* thread = stalled_.front()->waiting_thread();
-      report_fault(thread, thread->site, Fault::kDeadlock, "timeout: %zu blocks do nothing but poll memory", stalled_.size());
+      report_fault(thread, thread->site, Fault::kDeadlock, "timeout: %zu blocks do nothing but poll memory",
+                   stalled_.size());
     }
   }
 
@@ -99,8 +101,8 @@ int run_launch(const KernelRef& kernel, const LaunchShape& shape, const uint8_t*
   const int error = GridRunner(kernel, shape, params).run();
   if (options().trace) {
     std::fprintf(stderr, "ptxcpu: %s <<<(%u,%u,%u), (%u,%u,%u), %u>>> error %d, %.3f s\n",
-                 short_kernel_name(kernel.kernel->name).c_str(), shape.grid[0], shape.grid[1], shape.grid[2], shape.block[0],
-                 shape.block[1], shape.block[2], shape.dynamic_shared_bytes, error,
+                 short_kernel_name(kernel.kernel->name).c_str(), shape.grid[0], shape.grid[1], shape.grid[2],
+                 shape.block[0], shape.block[1], shape.block[2], shape.dynamic_shared_bytes, error,
                  std::chrono::duration<double>(Clock::now() - begin).count());
   }
   return error;

@@ -19,7 +19,8 @@ constexpr int kMaxDepth = 32;
 bool is_whole_warp(Warp* warp, uint32_t lanes) {
   if (lanes == kWholeWarp) return true;
   const int lane = __builtin_ctz(lanes);
-  report_fault(warp->threads[lane], warp->site[lane], Fault::kWarp, "matrix instruction by a partial warp (%08x)", lanes);
+  report_fault(warp->threads[lane], warp->site[lane], Fault::kWarp,
+               "matrix instruction by a partial warp (%08x)", lanes);
   return false;
 }
 
@@ -61,7 +62,8 @@ void collect_store(Warp* warp, uint32_t lanes) {
       const uint32_t word = slot_of<MatrixSlot>(warp, lane).value[matrix];
       for (int half = 0; half < 2; ++half) {
         const auto [row, column] = matrix_element(first.transposed, lane, half);
-        poke<uint16_t>(slot_of<MatrixSlot>(warp, matrix * 8 + row).row + column * 2, uint16_t(word >> (16 * half)));
+        poke<uint16_t>(slot_of<MatrixSlot>(warp, matrix * 8 + row).row + column * 2,
+                       uint16_t(word >> (16 * half)));
       }
     }
   }
@@ -70,23 +72,32 @@ void collect_store(Warp* warp, uint32_t lanes) {
 int elements_per_register(Element type) {
   switch (type) {
     case Element::kHalf:
-    case Element::kBf16: return 2;
+    case Element::kBf16:
+      return 2;
     case Element::kInt8:
-    case Element::kUint8: return 4;
+    case Element::kUint8:
+      return 4;
     case Element::kTf32:
-    case Element::kDouble: return 1;
+    case Element::kDouble:
+      return 1;
   }
   return 1;
 }
 
 double element_value(Element type, uint64_t word, int index) {
   switch (type) {
-    case Element::kHalf: return half_to_float(uint16_t(word >> (16 * index)));
-    case Element::kBf16: return bf16_to_float(uint16_t(word >> (16 * index)));
-    case Element::kTf32: return as_f32(uint32_t(word) & 0xffffe000u);  // the device ignores the low bits
-    case Element::kInt8: return int8_t(word >> (8 * index));
-    case Element::kUint8: return uint8_t(word >> (8 * index));
-    case Element::kDouble: return as_f64(word);
+    case Element::kHalf:
+      return half_to_float(uint16_t(word >> (16 * index)));
+    case Element::kBf16:
+      return bf16_to_float(uint16_t(word >> (16 * index)));
+    case Element::kTf32:
+      return as_f32(uint32_t(word) & 0xffffe000u);  // the device ignores the low bits
+    case Element::kInt8:
+      return int8_t(word >> (8 * index));
+    case Element::kUint8:
+      return uint8_t(word >> (8 * index));
+    case Element::kDouble:
+      return as_f64(word);
   }
   return 0;
 }
@@ -189,7 +200,8 @@ void collect_mma(Warp* warp, uint32_t lanes) {
   double sums[16][8] = {};
   for (int row = 0; row < 16; ++row)
     for (int k = 0; k < depth; ++k)
-      for (int column = 0; column < 8; ++column) sums[row][column] += operands.a[row][k] * operands.b[k][column];
+      for (int column = 0; column < 8; ++column)
+        sums[row][column] += operands.a[row][k] * operands.b[k][column];
   scatter_results(warp, sums);
 }
 

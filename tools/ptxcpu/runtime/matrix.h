@@ -45,7 +45,8 @@ inline void set_accumulators(MmaSlot& slot, bool c_half, bool d_half) {
 }
 
 // Lanes 0-7 address the rows of the first 8x8 matrix, 8-15 those of the second, and so on.
-static inline uint8_t* matrix_row(Thread* T, int site, uint64_t address, int count, bool generic, Access kind) {
+static inline uint8_t* matrix_row(Thread* T, int site, uint64_t address, int count, bool generic,
+                                  Access kind) {
   if (int(T->lane) >= 8 * count) return nullptr;
   if (generic) address -= reinterpret_cast<uint64_t>(T->block->shared);
   return access_shared(T, site, address, 16, kind);
@@ -53,8 +54,8 @@ static inline uint8_t* matrix_row(Thread* T, int site, uint64_t address, int cou
 
 using AccessFunction = uint8_t* (*)(Thread*, int, uint64_t, uint32_t, Access);
 
-inline uint64_t fragment_address(uint64_t base, uint32_t stride, uint32_t columns, bool row_major, uint32_t element,
-                                 uint32_t size) {
+inline uint64_t fragment_address(uint64_t base, uint32_t stride, uint32_t columns, bool row_major,
+                                 uint32_t element, uint32_t size) {
   const uint32_t row = element / columns, column = element % columns;
   return base + (row_major ? uint64_t(row) * stride + column : uint64_t(column) * stride + row) * size;
 }
@@ -65,7 +66,8 @@ static inline void load_fragment(Thread* T, int site, AccessFunction access, uin
   constexpr uint32_t kPerRegister = 4 / sizeof(V);
   warp_sync(T, site, 0xffffffffu);
   for (uint32_t slot = 0; slot < rows * columns / 32; ++slot) {
-    const uint64_t address = fragment_address(base, stride, columns, row_major, slot * 32 + T->lane, sizeof(V));
+    const uint64_t address =
+        fragment_address(base, stride, columns, row_major, slot * 32 + T->lane, sizeof(V));
     const V value = peek<V>(access(T, site, address, sizeof(V), Access::kRead));
     fragment[slot / kPerRegister] |= uint32_t(value) << (8 * sizeof(V) * (slot % kPerRegister));
   }
@@ -78,7 +80,8 @@ static inline void store_fragment(Thread* T, int site, AccessFunction access, ui
   constexpr uint32_t kPerRegister = 4 / sizeof(V);
   warp_sync(T, site, 0xffffffffu);
   for (uint32_t slot = 0; slot < rows * columns / 32; ++slot) {
-    const uint64_t address = fragment_address(base, stride, columns, row_major, slot * 32 + T->lane, sizeof(V));
+    const uint64_t address =
+        fragment_address(base, stride, columns, row_major, slot * 32 + T->lane, sizeof(V));
     const uint32_t word = fragment[slot / kPerRegister] >> (8 * sizeof(V) * (slot % kPerRegister));
     poke<V>(access(T, site, address, sizeof(V), Access::kWrite), V(word));
   }

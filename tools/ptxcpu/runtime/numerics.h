@@ -49,12 +49,8 @@ inline float to_float_odd(double value) {
   if (std::fabs(double(nearest)) > std::fabs(value)) --bits;
   return as_f32(bits | 1);
 }
-inline uint16_t to_half(double value) {
-  return _cvtss_sh(to_float_odd(value), _MM_FROUND_TO_NEAREST_INT);
-}
-inline uint16_t to_half_rz(double value) {
-  return _cvtss_sh(to_float_odd(value), _MM_FROUND_TO_ZERO);
-}
+inline uint16_t to_half(double value) { return _cvtss_sh(to_float_odd(value), _MM_FROUND_TO_NEAREST_INT); }
+inline uint16_t to_half_rz(double value) { return _cvtss_sh(to_float_odd(value), _MM_FROUND_TO_ZERO); }
 inline uint16_t to_bf16(double value) {
   if (value != value) return 0x7fff;
   const uint32_t bits = bits_of(to_float_odd(value));

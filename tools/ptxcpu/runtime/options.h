@@ -11,18 +11,18 @@ namespace ptxcpu {
 enum class Order : uint8_t { kForward, kReversed, kShuffled };
 
 struct Options {
-  Order order = Order::kForward;      // PTXCPU_ORDER=forward|reversed|shuffled
-  uint64_t seed = 1;                  // PTXCPU_SEED
-  double timeout_seconds = 60;        // PTXCPU_TIMEOUT: blocks that only poll for so long are stuck
-  bool trace = false;                 // PTXCPU_TRACE=1: one line per launch
-  std::string counters_path;          // PTXCPU_COUNTERS: JSON written at exit
+  Order order = Order::kForward;  // PTXCPU_ORDER=forward|reversed|shuffled
+  uint64_t seed = 1;              // PTXCPU_SEED
+  double timeout_seconds = 60;    // PTXCPU_TIMEOUT: blocks that only poll for so long are stuck
+  bool trace = false;             // PTXCPU_TRACE=1: one line per launch
+  std::string counters_path;      // PTXCPU_COUNTERS: JSON written at exit
   // PTXCPU_CHECKS="+name,-name,..." changes the defaults below.
-  bool check_shared_races = true;     // shared_races: between warps
-  bool check_warp_races = true;       // warp_races: between lanes of a warp without a warp sync
-  bool check_shared_init = true;      // shared_init: reads of shared memory never written
-  bool check_exited_lanes = true;     // exited: barriers and warp operations after an exit
-  bool check_global_init = false;     // global_init: reads of device memory never written
-  bool check_block_races = false;     // block_races: between blocks of a launch
+  bool check_shared_races = true;  // shared_races: between warps
+  bool check_warp_races = true;    // warp_races: between lanes of a warp without a warp sync
+  bool check_shared_init = true;   // shared_init: reads of shared memory never written
+  bool check_exited_lanes = true;  // exited: barriers and warp operations after an exit
+  bool check_global_init = false;  // global_init: reads of device memory never written
+  bool check_block_races = false;  // block_races: between blocks of a launch
 };
 
 Options& options();

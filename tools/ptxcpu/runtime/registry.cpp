@@ -91,7 +91,8 @@ std::string site_text(const ModuleInfo* module, int site) {
   if (site < 0 || uint32_t(site) >= module->site_count) return "?";
   const SiteInfo& info = module->sites[site];
   const char* slash = std::strrchr(info.file, '/');
-  return std::string(slash ? slash + 1 : info.file) + ":" + std::to_string(info.line) + " (" + info.opcode + ")";
+  return std::string(slash ? slash + 1 : info.file) + ":" + std::to_string(info.line) + " (" + info.opcode +
+         ")";
 }
 
 }  // namespace ptxcpu

@@ -48,15 +48,14 @@ void exit_thread(Thread* thread) {
   for (;;) yield_to_scheduler(thread);
 }
 
-void yield_spinning(Thread* thread) {
+void yield_spinning(Thread* thread, int site) {
+  thread->site = site;
   thread->state = State::kSpinning;
   ++thread->block->polls;
   yield_to_scheduler(thread);
 }
 
-uint64_t clock_ticks() {
-  return uint64_t(std::chrono::steady_clock::now().time_since_epoch().count());
-}
+uint64_t clock_ticks() { return uint64_t(std::chrono::steady_clock::now().time_since_epoch().count()); }
 
 std::vector<uint32_t> execution_order(uint32_t n, uint64_t salt) {
   std::vector<uint32_t> order(n);
@@ -203,8 +202,8 @@ void ResidentBlock::report_deadlock() {
   if (!shown) shown = waiting_thread();
   const uint32_t mask = warp_thread ? warp_thread->warp->mask[warp_thread->lane] : 0;
   report_fault(shown, shown->site, Fault::kDeadlock,
-               "deadlock: %u threads wait at a barrier, %u in a warp operation (mask %08x), %u have returned", at_barrier,
-               in_warp, mask, block_.thread_count - block_.alive);
+               "deadlock: %u threads wait at a barrier, %u in a warp operation (mask %08x), %u have returned",
+               at_barrier, in_warp, mask, block_.thread_count - block_.alive);
 }
 
 }  // namespace ptxcpu

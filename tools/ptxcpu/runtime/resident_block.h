@@ -21,7 +21,8 @@ std::vector<uint32_t> execution_order(uint32_t n, uint64_t salt);
 
 class ResidentBlock {
  public:
-  ResidentBlock(Launch* launch, const LaunchShape& shape, uint8_t* params, uint64_t* unit_counts, SiteTotals* totals);
+  ResidentBlock(Launch* launch, const LaunchShape& shape, uint8_t* params, uint64_t* unit_counts,
+                SiteTotals* totals);
   ~ResidentBlock();
   ResidentBlock(const ResidentBlock&) = delete;
   ResidentBlock& operator=(const ResidentBlock&) = delete;

@@ -22,33 +22,41 @@ void forget_old_epoch(ShadowWord& word, uint32_t epoch) {
   word.written_bytes = word.read_bytes = 0;
 }
 
-void check_writer(Thread* thread, int site, const ShadowWord& word, uint32_t offset, uint8_t bytes, Access kind) {
+void check_writer(Thread* thread, int site, const ShadowWord& word, uint32_t offset, uint8_t bytes,
+                  Access kind) {
   if (!word.writer || word.writer == thread->index + 1 || !(word.written_bytes & bytes)) return;
   if (is_strong(kind) && word.strong_write) return;
   const bool same_warp = warp_of(word.writer) == thread->index / 32;
   if (!same_warp && options().check_shared_races)
     fault(thread, site, Fault::kRace,
-          "shared memory race: %s at offset %u conflicts with a write by thread %u; a barrier is missing between them",
+          "shared memory race: %s at offset %u conflicts with a write by thread %u; a barrier is missing "
+          "between them",
           verb(kind), offset, word.writer - 1u);
   // Two lanes storing to one word is defined (one of them wins); reading it needs __syncwarp().
-  if (same_warp && !is_write(kind) && word.writer_warp_epoch == thread->warp->epoch && options().check_warp_races)
+  if (same_warp && !is_write(kind) && word.writer_warp_epoch == thread->warp->epoch &&
+      options().check_warp_races)
     fault(thread, site, Fault::kRace,
-          "shared memory race within a warp: read at offset %u of what thread %u wrote; __syncwarp() is missing",
+          "shared memory race within a warp: read at offset %u of what thread %u wrote; __syncwarp() is "
+          "missing",
           offset, word.writer - 1u);
 }
 
-void check_readers(Thread* thread, int site, const ShadowWord& word, uint32_t offset, uint8_t bytes, Access kind) {
+void check_readers(Thread* thread, int site, const ShadowWord& word, uint32_t offset, uint8_t bytes,
+                   Access kind) {
   if (!(word.read_bytes & bytes) || is_strong(kind)) return;
   const uint32_t warp = thread->index / 32;
   if ((word.reading_warps & ~(1u << warp)) && options().check_shared_races)
     fault(thread, site, Fault::kRace,
-          "shared memory race: write at offset %u conflicts with a read by warp %d; a barrier is missing between them",
+          "shared memory race: write at offset %u conflicts with a read by warp %d; a barrier is missing "
+          "between them",
           offset, __builtin_ctz(word.reading_warps & ~(1u << warp)));
   const bool lane_read_it = word.last_reader && word.last_reader != thread->index + 1 &&
-                            warp_of(word.last_reader) == warp && word.reader_warp_epoch == thread->warp->epoch;
+                            warp_of(word.last_reader) == warp &&
+                            word.reader_warp_epoch == thread->warp->epoch;
   if (lane_read_it && options().check_warp_races)
     fault(thread, site, Fault::kRace,
-          "shared memory race within a warp: write at offset %u of what thread %u read; __syncwarp() is missing",
+          "shared memory race within a warp: write at offset %u of what thread %u read; __syncwarp() is "
+          "missing",
           offset, word.last_reader - 1u);
 }
 
@@ -83,9 +91,13 @@ void check_shared(Thread* thread, int site, uint32_t offset, uint32_t bytes, Acc
   SharedShadow* shadow = thread->block->shadow;
   for_each_word(shadow, offset, bytes, [&](ShadowWord& word, uint32_t at, uint8_t mask) {
     forget_old_epoch(word, shadow->epoch);
+    // The usual case in the inner loops: a read of what was written before the last barrier.
+    const bool settled = word.writer == 0 && word.pending == 0 && (word.initialized & mask) == mask;
+    if (kind == Access::kRead && settled) return record(thread, word, mask, kind);
     if (word.pending & mask)
       fault(thread, site, Fault::kRace,
-            "shared memory race: %s at offset %u of an asynchronous copy that has not been waited for", verb(kind), at);
+            "shared memory race: %s at offset %u of an asynchronous copy that has not been waited for",
+            verb(kind), at);
     const bool uses_value = kind == Access::kRead || kind == Access::kStrongRead || kind == Access::kAtomic;
     if (uses_value && (word.initialized & mask) != mask && options().check_shared_init)
       fault(thread, site, Fault::kUninitialized, "read of uninitialised shared memory at offset %u", at);

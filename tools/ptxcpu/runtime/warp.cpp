@@ -59,10 +59,18 @@ bool source_lane(const ShuffleSlot& slot, uint32_t lane, int* source) {
   const int last = int((lane & segment) | (clamp & ~segment));
   const uint32_t first = lane & segment;
   switch (slot.mode) {
-    case Shuffle::k_up: *source = int(lane) - int(offset); return *source >= last;
-    case Shuffle::k_down: *source = int(lane + offset); return *source <= last;
-    case Shuffle::k_bfly: *source = int(lane ^ offset); return *source <= last;
-    case Shuffle::k_idx: *source = int(first | (offset & ~segment)); return *source <= last;
+    case Shuffle::k_up:
+      *source = int(lane) - int(offset);
+      return *source >= last;
+    case Shuffle::k_down:
+      *source = int(lane + offset);
+      return *source <= last;
+    case Shuffle::k_bfly:
+      *source = int(lane ^ offset);
+      return *source <= last;
+    case Shuffle::k_idx:
+      *source = int(first | (offset & ~segment));
+      return *source <= last;
   }
   return false;
 }
@@ -92,14 +100,23 @@ struct VoteSlot {
 
 void collect_vote(Warp* warp, uint32_t lanes) {
   uint32_t ballot = 0;
-  for_each_lane(lanes, [&](uint32_t l) { ballot |= uint32_t(static_cast<VoteSlot*>(warp->slot[l])->value) << l; });
+  for_each_lane(lanes,
+                [&](uint32_t l) { ballot |= uint32_t(static_cast<VoteSlot*>(warp->slot[l])->value) << l; });
   for_each_lane(lanes, [&](uint32_t l) {
     auto& slot = *static_cast<VoteSlot*>(warp->slot[l]);
     switch (slot.mode) {
-      case Vote::k_all: slot.result = ballot == lanes; break;
-      case Vote::k_any: slot.result = ballot != 0; break;
-      case Vote::k_uni: slot.result = ballot == 0 || ballot == lanes; break;
-      case Vote::k_ballot: slot.result = ballot; break;
+      case Vote::k_all:
+        slot.result = ballot == lanes;
+        break;
+      case Vote::k_any:
+        slot.result = ballot != 0;
+        break;
+      case Vote::k_uni:
+        slot.result = ballot == 0 || ballot == lanes;
+        break;
+      case Vote::k_ballot:
+        slot.result = ballot;
+        break;
     }
   });
 }
@@ -131,16 +148,26 @@ struct ReduxSlot {
 
 uint32_t combine(Redux operation, uint32_t a, uint32_t b) {
   switch (operation) {
-    case Redux::k_add: return a + b;
-    case Redux::k_min_u32: return std::min(a, b);
-    case Redux::k_max_u32: return std::max(a, b);
-    case Redux::k_min_s32: return uint32_t(std::min(int32_t(a), int32_t(b)));
-    case Redux::k_max_s32: return uint32_t(std::max(int32_t(a), int32_t(b)));
-    case Redux::k_min_f32: return bits_of(float_min(as_f32(a), as_f32(b)));
-    case Redux::k_max_f32: return bits_of(float_max(as_f32(a), as_f32(b)));
-    case Redux::k_and: return a & b;
-    case Redux::k_or: return a | b;
-    case Redux::k_xor: return a ^ b;
+    case Redux::k_add:
+      return a + b;
+    case Redux::k_min_u32:
+      return std::min(a, b);
+    case Redux::k_max_u32:
+      return std::max(a, b);
+    case Redux::k_min_s32:
+      return uint32_t(std::min(int32_t(a), int32_t(b)));
+    case Redux::k_max_s32:
+      return uint32_t(std::max(int32_t(a), int32_t(b)));
+    case Redux::k_min_f32:
+      return bits_of(float_min(as_f32(a), as_f32(b)));
+    case Redux::k_max_f32:
+      return bits_of(float_max(as_f32(a), as_f32(b)));
+    case Redux::k_and:
+      return a & b;
+    case Redux::k_or:
+      return a | b;
+    case Redux::k_xor:
+      return a ^ b;
   }
   return 0;
 }
@@ -159,13 +186,16 @@ void collect_nothing(Warp*, uint32_t) {}
 
 }  // namespace
 
-void join_collective(Thread* thread, int site, uint32_t mask, void* slot, Collective collective, bool same_site) {
+void join_collective(Thread* thread, int site, uint32_t mask, void* slot, Collective collective,
+                     bool same_site) {
   Warp* warp = thread->warp;
   const uint32_t lane = thread->lane;
   if (!((mask >> lane) & 1))
-    fault(thread, site, Fault::kWarp, "warp operation by lane %u, which its mask %08x does not name", lane, mask);
+    fault(thread, site, Fault::kWarp, "warp operation by lane %u, which its mask %08x does not name", lane,
+          mask);
   if (names_exited_lane(warp, mask) && exits_are_checked(thread))
-    fault(thread, site, Fault::kWarp, "warp operation names exited lanes %08x in mask %08x", mask & warp->exited, mask);
+    fault(thread, site, Fault::kWarp, "warp operation names exited lanes %08x in mask %08x",
+          mask & warp->exited, mask);
   warp->mask[lane] = mask;
   warp->site[lane] = site;
   warp->slot[lane] = slot;

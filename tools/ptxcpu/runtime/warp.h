@@ -12,12 +12,22 @@ namespace ptxcpu {
 enum class Shuffle : uint8_t { k_up, k_down, k_bfly, k_idx };
 enum class Vote : uint8_t { k_all, k_any, k_uni, k_ballot };
 enum class Redux : uint8_t {
-  k_add, k_min_u32, k_max_u32, k_min_s32, k_max_s32, k_min_f32, k_max_f32, k_and, k_or, k_xor,
+  k_add,
+  k_min_u32,
+  k_max_u32,
+  k_min_s32,
+  k_max_s32,
+  k_min_f32,
+  k_max_f32,
+  k_and,
+  k_or,
+  k_xor,
 };
 
 // Blocks until every live lane of `mask` has come to a collective with the same function and mask
 // (and, if same_site, the same instruction), then runs it once.
-void join_collective(Thread* thread, int site, uint32_t mask, void* slot, Collective collective, bool same_site);
+void join_collective(Thread* thread, int site, uint32_t mask, void* slot, Collective collective,
+                     bool same_site);
 
 // An exited lane may have been the last one the others waited for.
 void release_after_exit(Warp* warp);
@@ -33,10 +43,10 @@ uint32_t reduce(Thread* thread, int site, Redux operation, uint32_t value, uint3
 inline uint32_t active_mask(const Thread* thread) { return live_lanes(thread->warp); }
 
 // Polling loops give way, so that the thread or block they wait for can run.
-void yield_spinning(Thread* thread);
-inline void may_spin(Thread* thread) {
+void yield_spinning(Thread* thread, int site);
+inline void may_spin(Thread* thread, int site) {
   constexpr uint32_t kPollsPerTurn = 64;
-  if (++thread->block->polls % kPollsPerTurn == 0) yield_spinning(thread);
+  if (++thread->block->polls % kPollsPerTurn == 0) yield_spinning(thread, site);
 }
 inline void memory_fence(Thread*) {}
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The pwdice authors
-"""Command line: python3 -m translator in.ptx out.cpp [--fatbin file] [--allow-unsupported]"""
+"""Command line: python3 -m translator in.ptx out.cpp [--fatbin file] [--toolkit dir] [--allow-unsupported]"""
 
 import argparse
 import sys
@@ -23,6 +23,7 @@ def main():
     parser.add_argument("ptx")
     parser.add_argument("output")
     parser.add_argument("--fatbin", help="the fat binary nvcc embedded, to bind host code to this module")
+    parser.add_argument("--toolkit", default="", help="directory whose code is reported at the place it was inlined")
     parser.add_argument("--allow-unsupported", action="store_true",
                         help="translate the rest; launching a refused kernel fails at run time")
     arguments = parser.parse_args()
@@ -33,7 +34,7 @@ def main():
         with open(arguments.fatbin, "rb") as file:
             digest = fatbin_digest(file.read())
     try:
-        source, _, refused = translate(text, digest)
+        source, _, refused = translate(text, digest, arguments.toolkit)
     except Unsupported as error:
         sys.exit(f"ptxcpu: {arguments.ptx}: {error}")
     for name, reason in refused:

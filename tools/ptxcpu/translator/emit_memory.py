@@ -39,7 +39,7 @@ def emit_load(context, instruction):
     if len(targets) != width:
         raise Unsupported(instruction.full_opcode)
     strong = _is_strong(instruction)
-    code = "may_spin(T); " if strong else ""
+    code = f"may_spin(T, {context.site(instruction)}); " if strong else ""
     code += access(context, instruction, instruction.operands[1], size * width, "kStrongRead" if strong else "kRead")
     # All elements are read before any register is written: a target may be the address register.
     code += "".join(f"const {c_type} v{i} = peek<{c_type}>(p + {i * size}); " for i in range(width))
@@ -128,7 +128,7 @@ def emit_atomic(context, instruction):
     ptx_type, width = instruction.type, instruction.vector_width
     operation = instruction.one_of(*_OPERATIONS.split())
     size, c_type = SIZE[ptx_type], C_TYPE[ptx_type]
-    code = "may_spin(T); " if operation in ("cas", "exch") else ""
+    code = f"may_spin(T, {context.site(instruction)}); " if operation in ("cas", "exch") else ""
     code += access(context, instruction, operands[0], size * width, "kAtomic")
     sources = vector_items(operands[1])
     targets = vector_items(target) if target else [None] * width

@@ -88,7 +88,7 @@ def emit_elect(context, instruction):
 
 @emits("nanosleep")
 def emit_nanosleep(context, instruction):
-    return "yield_spinning(T);"
+    return f"yield_spinning(T, {context.site(instruction)});"
 
 
 @emits("setmaxnreg griddepcontrol pmevent", "inc dec sync aligned wait launch_dependents mask")

@@ -56,8 +56,8 @@ def initial_bytes(variable):
 
 
 class ModuleWriter:
-    def __init__(self, text, digest):
-        self.module = parse_module(text)
+    def __init__(self, text, digest, toolkit):
+        self.module = parse_module(text, toolkit)
         self.digest = digest
         self.tables = Tables()
         self.unsupported = []  # (function, reason)
@@ -166,8 +166,8 @@ __attribute__((constructor)) static void register_translated_module() {{
 }}"""
 
 
-def translate(text, digest=0):
+def translate(text, digest=0, toolkit=""):
     """Returns the C++ text, the kernels' names, and what was refused as (function, reason)."""
-    writer = ModuleWriter(text, digest)
+    writer = ModuleWriter(text, digest, toolkit)
     source = writer.write()
     return source, [function.name for function, _ in writer.kernels], writer.unsupported

@@ -2,6 +2,7 @@
 # Copyright (c) 2026 The pwdice authors
 """Parser: PTX text to a Module of variables, functions and statements."""
 
+import os
 import re
 from dataclasses import dataclass, field
 
@@ -89,6 +90,7 @@ class Module:
     target: int = 0
     files: dict = field(default_factory=dict)
     locations: list = field(default_factory=list)  # (ptx line, file, source line), ascending
+    toolkit: str = ""  # directory of the CUDA headers
     globals: dict = field(default_factory=dict)
     shared: dict = field(default_factory=dict)  # name -> offset, or None for dynamic
     shared_bytes: int = 0
@@ -229,15 +231,43 @@ def _strip_comments(text):
     return re.sub(r"//[^\n]*", "", text)
 
 
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)")
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
 _IGNORED = re.compile(r"\.(version|address_size|file|pragma)\b|@@")
+
+
+class _Locations:
+    """Source positions; what was inlined from the toolkit's headers counts where it was called."""
+
+    def __init__(self, module):
+        self._module = module
+        self._callers = {}
+        self._toolkit_files = {}  # file number -> bool
+
+    def resolve(self, match):
+        numbers = [int(group) for group in match.groups() if group]
+        position, caller = tuple(numbers[:3]), tuple(numbers[3:])
+        self._callers.setdefault(position, caller)
+        while caller and self._is_toolkit(position):
+            position = caller
+            caller = self._callers.get(position)
+        return self._file(position), position[1]
+
+    def _file(self, position):
+        return self._module.files.get(position[0], "?")
+
+    def _is_toolkit(self, position):
+        if position[0] not in self._toolkit_files:
+            path = os.path.realpath(self._file(position))
+            is_toolkit = bool(self._module.toolkit) and path.startswith(self._module.toolkit + os.sep)
+            self._toolkit_files[position[0]] = is_toolkit
+        return self._toolkit_files[position[0]]
 
 
 def _strip_directives(module, text):
     """Takes out what carries no code (and keeps line numbers): file table, .loc, debug sections."""
     for match in re.finditer(r'^\s*\.file\s+(\d+)\s+"([^"]*)"', text, re.M):
         module.files[int(match.group(1))] = match.group(2)
-    lines, in_section = [], False
+    lines, in_section, locations = [], False, _Locations(module)
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip()
         if stripped.startswith(".section"):
@@ -246,8 +276,7 @@ def _strip_directives(module, text):
         if in_section and "}" in stripped:
             in_section = False
         if loc := _LOC.match(stripped):
-            file = module.files.get(int(loc.group(1)), "?")
-            module.locations.append((number, file, int(loc.group(2))))
+            module.locations.append((number, *locations.resolve(loc)))
             keep = False
         elif target := re.match(r"\.target\s+sm_(\d+)", stripped):
             module.target = int(target.group(1))
@@ -274,8 +303,8 @@ def _parse_top_level(module, text):
 _TOP_TOKEN = re.compile(r'"[^"]*"|[;{]')
 
 
-def parse_module(text):
-    module = Module()
+def parse_module(text, toolkit=""):
+    module = Module(toolkit=toolkit)
     text = _strip_directives(module, _strip_comments(text))
     start = position = 0
     while match := _TOP_TOKEN.search(text, position):
