@@ -22,13 +22,18 @@ inline void relax() {
 #endif
 }
 
-template <class T>
-void wait_while(std::atomic<T>& value, T old) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (value.load(std::memory_order_acquire) != old) return;
+// Returns a value whose bits of `mask` differ from those of `old`.
+uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, uint32_t mask) {
+  uint32_t now = value.load(std::memory_order_acquire);
+  for (int spin = 0; spin < kSpins && ((now ^ old) & mask) == 0; ++spin) {
     relax();
+    now = value.load(std::memory_order_acquire);
   }
-  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
+  while (((now ^ old) & mask) == 0) {
+    value.wait(now, std::memory_order_acquire);
+    now = value.load(std::memory_order_acquire);
+  }
+  return now;
 }
 
 }  // namespace
@@ -40,8 +45,8 @@ ThreadPool::ThreadPool(int threads) {
 
 ThreadPool::~ThreadPool() {
   stop_ = true;
-  generation_.fetch_add(1, std::memory_order_release);
-  generation_.notify_all();
+  state_.fetch_add(kNextLoop, std::memory_order_release);
+  state_.notify_all();
   for (auto& worker : workers_) worker.join();
 }
 
@@ -53,13 +58,12 @@ void ThreadPool::run(int64_t chunks, Call call, void* body) {
   }
   loop_ = {call, body, chunks};
   next_.store(0, std::memory_order_relaxed);
-  busy_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_release);  // publishes loop_, next_ and busy_
-  generation_.notify_all();
+  const uint32_t before = state_.load(std::memory_order_relaxed);            // closed, nobody inside
+  state_.store((before + kNextLoop) & ~kClosed, std::memory_order_release);  // publishes loop_ and next_
+  state_.notify_all();
   take_chunks(0);
-  for (int left = busy_.load(std::memory_order_acquire); left != 0; left = busy_.load(std::memory_order_acquire)) {
-    wait_while(busy_, left);
-  }
+  uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel);
+  while ((state & kJoined) != 0) state = wait_for_change(state_, state, kJoined);
   if (failed_.load(std::memory_order_relaxed)) {
     failed_.store(false, std::memory_order_relaxed);
     std::rethrow_exception(std::exchange(error_, nullptr));
@@ -67,13 +71,25 @@ void ThreadPool::run(int64_t chunks, Call call, void* body) {
 }
 
 void ThreadPool::work(int thread) {
+  constexpr uint32_t kLoop = ~(kJoined | kClosed);
   for (uint32_t seen = 0;;) {
-    wait_while(generation_, seen);
-    ++seen;
+    seen = wait_for_change(state_, seen, kLoop) & kLoop;
     if (stop_) return;
+    if (!join(seen)) continue;
     take_chunks(thread);
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+    const uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);
+    if ((before & (kClosed | kJoined)) == (kClosed | 1)) state_.notify_all();
   }
+}
+
+// False when the loop has been closed or is over.
+bool ThreadPool::join(uint32_t loop) {
+  uint32_t state = state_.load(std::memory_order_relaxed);
+  while ((state & ~kJoined) == loop) {
+    if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acquire, std::memory_order_relaxed))
+      return true;
+  }
+  return false;
 }
 
 void ThreadPool::take_chunks(int thread) {

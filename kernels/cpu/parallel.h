@@ -17,6 +17,8 @@ namespace pwdice::cpu {
 //
 // Plain std::thread and atomics, so that ThreadSanitizer sees every hand-over. A loop takes no lock and
 // allocates nothing: workers spin briefly for the next loop and then sleep on a futex (std::atomic::wait).
+// The caller works too, and waits only for workers that have joined the loop: one that is still asleep, or
+// whose core is busy with something else, is not missed when the chunks have run out.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
@@ -31,7 +33,8 @@ class ThreadPool {
   template <class Body>
   void parallel_for(int64_t chunks, Body&& body) {
     using Plain = std::remove_reference_t<Body>;
-    run(chunks, [](void* b, int64_t chunk, int thread) { (*static_cast<Plain*>(b))(chunk, thread); },
+    run(
+        chunks, [](void* b, int64_t chunk, int thread) { (*static_cast<Plain*>(b))(chunk, thread); },
         const_cast<std::remove_const_t<Plain>*>(&body));
   }
 
@@ -40,6 +43,7 @@ class ThreadPool {
   void run(int64_t chunks, Call call, void* body);
   void work(int thread);
   void take_chunks(int thread);
+  bool join(uint32_t loop);
 
   struct Loop {
     Call call = nullptr;
@@ -49,9 +53,10 @@ class ThreadPool {
   Loop loop_;
   std::exception_ptr error_;
   std::atomic<bool> failed_{false};
+  // The number of the loop, whether it is closed to workers who have not joined, and how many have.
+  static constexpr uint32_t kJoined = (1u << 11) - 1, kClosed = 1u << 11, kNextLoop = 1u << 12;
   alignas(64) std::atomic<int64_t> next_{0};
-  alignas(64) std::atomic<uint32_t> generation_{0};
-  alignas(64) std::atomic<int> busy_{0};
+  alignas(64) std::atomic<uint32_t> state_{kClosed};
   bool stop_ = false;
   std::vector<std::thread> workers_;
 };
