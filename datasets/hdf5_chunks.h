@@ -2,18 +2,11 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
-// The stored bytes of a numeric array, for hdf5_file.cpp alone.
-//
-// A chunked array is not read with H5Dread: HDF5 inflates on one thread, and its deflate filter doubles the
-// output buffer for as long as the stream goes on, so a small hostile file could ask for any amount of
-// memory. Here the raw chunks are fetched one at a time (HDF5 is not thread-safe), and inflated, unshuffled
-// and put in place by several threads, each into a buffer of exactly the chunk's size.
+// The stored bytes of an array, for hdf5_*.cpp alone. Chunks are read, inflated, unshuffled and put in place
+// by several threads, each into buffers of exactly the chunk's size: a stream that inflates to more is an
+// error, not an allocation.
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "hdf5_handle.h"
+#include "hdf5_object.h"
 
 namespace pwdice::hdf5 {
 
@@ -23,22 +16,40 @@ struct ArrayShape {
   int64_t bytes = 0;  // of the array
 };
 
-// How an array is stored.
-struct ArrayLayout {
-  std::vector<int64_t> chunk;  // empty: contiguous or compact
-  std::vector<H5Z_filter_t> filters;
+// The grid of chunks over an array.
+class ChunkGrid {
+ public:
+  ChunkGrid(const ArrayShape& shape, const std::vector<int64_t>& chunk, const std::string& where);
+
+  double chunks_exactly() const { return exact_; }  // may be beyond int64_t for a hostile file
+  int64_t chunks() const { return static_cast<int64_t>(exact_); }
+  double chunk_bytes() const { return chunk_bytes_; }
+  int64_t number(const std::vector<uint64_t>& offset) const;  // -1: not a corner of a chunk
+  std::vector<int64_t> offset(int64_t number) const;
+  // Puts the part of a chunk that lies inside the array in its place.
+  void place(int64_t number, const std::byte* from, std::byte* to) const;
+
+ private:
+  const ArrayShape& shape_;
+  std::vector<int64_t> chunk_, counts_;
+  double exact_ = 1, chunk_bytes_ = 0;
 };
 
-// Refuses data kept elsewhere and unknown filters. To be called first: even asking such an array for its
-// shape may make HDF5 open other files.
-ArrayLayout check_storage(hid_t dataset, const std::string& where);
+// Where one chunk is stored and which filters were skipped for it.
+struct ChunkPlace {
+  uint64_t address = kNowhere, bytes = 0;
+  uint32_t skipped = 0;
+};
+std::vector<ChunkPlace> find_chunks(const Source& source, const Layout& layout, const ChunkGrid& grid,
+                                    const std::string& where);
 
-// Refuses an array that claims more than the file can hold, before anything is allocated for it.
-void check_size(hid_t dataset, const ArrayShape& shape, const ArrayLayout& layout, int64_t file_bytes,
+// Refuses an array that claims more than the file can hold or the limit allows, before anything is allocated
+// for it.
+void check_size(const Source& source, const ArrayShape& shape, const Layout& layout, int64_t max_bytes,
                 const std::string& where);
 
 // Fills `out` (shape.bytes) with the values in the file's own type and byte order.
-void read_raw(hid_t dataset, hid_t type, const ArrayShape& shape, const ArrayLayout& layout, std::byte* out,
+void read_raw(const Source& source, const ArrayShape& shape, const Layout& layout, std::byte* out,
               const std::string& where);
 
 }  // namespace pwdice::hdf5

@@ -3,114 +3,72 @@
 #include "hdf5_file.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <type_traits>
+#include <map>
 
 #include "../kernels/error.h"
 #include "hdf5_chunks.h"
-#include "hdf5_encoding.h"
-#include "hdf5_handle.h"
+#include "hdf5_convert.h"
+#include "hdf5_heap.h"
+#include "hdf5_object.h"
 
 namespace pwdice {
-
-using hdf5::ArrayLayout;
-using hdf5::ArrayShape;
-using hdf5::Encoding;
-using hdf5::Handle;
-using hdf5::Session;
-
 namespace {
 
-constexpr int kMaxRank = 8;
+using namespace hdf5;
 
-// A scalar string of fixed or variable length, read by `read` into memory of the given type.
-template <class Read>
-std::string read_text(hid_t type, hid_t space, int64_t max_bytes, const std::string& where, Read&& read) {
-  const auto damaged = [&] { fail(ErrorCode::BadFile, "{} cannot be read: the string is damaged", where); };
-  if (H5Tget_class(type) != H5T_STRING || H5Sget_simple_extent_npoints(space) != 1) {
-    fail(ErrorCode::BadFile, "{} is not a single string", where);
-  }
-  const Handle memory(H5Tcopy(H5T_C_S1), H5Tclose);
-  H5Tset_cset(memory, H5Tget_cset(type));
-  std::string text;
-  if (H5Tis_variable_str(type) > 0) {
-    H5Tset_size(memory, H5T_VARIABLE);
-    char* pointer = nullptr;
-    if (read(memory, &pointer) < 0) damaged();
-    if (pointer != nullptr) text.assign(pointer, strnlen(pointer, static_cast<size_t>(max_bytes)));
-    H5Dvlen_reclaim(memory, space, H5P_DEFAULT, &pointer);
-    return text;
-  }
-  const size_t size = H5Tget_size(type);
-  if (size == 0 || static_cast<int64_t>(size) > std::min<int64_t>(max_bytes, int64_t{1} << 26)) {
-    fail(ErrorCode::BadFile, "{} is a string of {} bytes", where, size);
-  }
-  text.resize(size + 1);
-  H5Tset_size(memory, size + 1);
-  if (read(memory, text.data()) < 0) damaged();
-  text.resize(strnlen(text.data(), size));
-  return text;
-}
-
-// An array whose storage and size have been checked.
+// An array whose header has been read and found acceptable.
 struct Array {
   std::string where;
-  Handle dataset, type;
   Encoding encoding;
   ArrayShape shape;
-  ArrayLayout layout;
+  Layout layout;
+
+  int64_t count() const { return shape.bytes / shape.item; }
 };
 
-Array describe(Handle dataset, const Hdf5Limits& limits, const std::string& where) {
-  Array out{where, std::move(dataset), {}, {}, {}, {}};
-  out.layout = hdf5::check_storage(out.dataset, where);
-  Handle type(H5Dget_type(out.dataset), H5Tclose);
-  const Handle space(H5Dget_space(out.dataset), H5Sclose);
-  if (!type || !space) fail(ErrorCode::BadFile, "{} cannot be read: its header is damaged", where);
-  out.encoding = hdf5::encoding_of(type, where);
-  const H5S_class_t kind = H5Sget_simple_extent_type(space);
-  const int rank = H5Sget_simple_extent_ndims(space);
-  if (kind == H5S_NULL) fail(ErrorCode::BadFile, "{} is empty", where);
-  if (rank < 0 || rank > kMaxRank)
-    fail(ErrorCode::BadFile, "{} has rank {}, the limit is {}", where, rank, kMaxRank);
-  hsize_t dims[kMaxRank] = {};
-  if (rank > 0) H5Sget_simple_extent_dims(space, dims, nullptr);
-  out.shape.item = out.encoding.item;
-  double total = static_cast<double>(std::max<int64_t>(out.encoding.item, 8));  // 8: the widest conversion
-  for (int k = 0; k < rank; ++k) {
-    total *= static_cast<double>(std::max<hsize_t>(dims[k], 1));
-    if (total > static_cast<double>(limits.max_bytes)) {
-      fail(ErrorCode::BadFile, "{} is too large: more than the limit of {} bytes", where, limits.max_bytes);
-    }
-    out.shape.dims.push_back(static_cast<int64_t>(dims[k]));
-  }
+Array read_array_header(const std::vector<Message>& header, const Hdf5Limits& limits,
+                        const std::string& where) {
+  Array out;
+  out.where = where;
+  out.layout = read_layout(header, where);
+  out.encoding = read_datatype(require(header, MessageType::Datatype, where).body, where);
+  const int64_t widest = std::max<int64_t>(static_cast<int64_t>(out.encoding.item), 8);  // 8: of a conversion
+  out.shape.dims =
+      read_dataspace(require(header, MessageType::Dataspace, where).body, limits.max_bytes / widest, where);
+  out.shape.item = static_cast<int64_t>(out.encoding.item);
   out.shape.bytes = out.shape.item;
   for (const int64_t d : out.shape.dims) out.shape.bytes *= d;
-  out.type = std::move(type);
   return out;
 }
 
 template <class T>
-void fill(const Array& array, std::span<T> values) {
-  const int64_t n = array.shape.bytes / array.shape.item;
+void fill_array(const Source& source, const Array& array, std::span<T> values) {
   if (std::is_floating_point_v<T> != (array.encoding.type == Hdf5Type::Float) ||
       array.encoding.type == Hdf5Type::String) {
     fail(ErrorCode::BadFile, "{} does not hold {}", array.where,
          std::is_floating_point_v<T> ? "floats" : "integers");
   }
-  if (hdf5::same_encoding<T>(array.encoding)) {
-    return hdf5::read_raw(array.dataset, array.type, array.shape, array.layout,
-                          reinterpret_cast<std::byte*>(values.data()), array.where);
+  if (is_plain<T>(array.encoding)) {
+    return read_raw(source, array.shape, array.layout, reinterpret_cast<std::byte*>(values.data()),
+                    array.where);
   }
   std::vector<std::byte> raw(array.shape.bytes);
-  hdf5::read_raw(array.dataset, array.type, array.shape, array.layout, raw.data(), array.where);
-  if (array.encoding.swapped) hdf5::swap_bytes(raw.data(), array.shape.item, n);
-  if (!hdf5::convert<T>(array.encoding, raw.data(), values.data(), n)) {
+  read_raw(source, array.shape, array.layout, raw.data(), array.where);
+  if (!convert(array.encoding, raw.data(), values.data(), array.count())) {
     fail(ErrorCode::BadFile, "{} has a value that does not fit {} bits", array.where, sizeof(T) * 8);
   }
+}
+
+// The characters of one string: in place, or a length and the place in a global heap.
+std::string read_text(const Encoding& encoding, Cursor value, const std::string& where) {
+  if (encoding.type != Hdf5Type::String) fail(ErrorCode::BadFile, "{} is not a single string", where);
+  if (!encoding.variable) return value.text(encoding.item);
+  const uint64_t length = value.u32();
+  const uint64_t collection = value.offset();
+  if (length == 0 || collection == kNowhere) return "";
+  std::string text = global_heap_text(value.source(), collection, value.u32());
+  text.resize(std::min<size_t>(text.size(), length));
+  return text;
 }
 
 }  // namespace
@@ -122,160 +80,121 @@ int64_t Hdf5Info::count() const {
 }
 
 struct Hdf5Reader::State {
-  std::string name;
-  Hdf5Limits limits;
-  Handle file;
-  int64_t bytes = 0;
+  template <class... A>
+  explicit State(const Hdf5Limits& l, A&&... source_of) : source(std::forward<A>(source_of)...), limits(l) {
+    root = read_superblock(source);
+  }
 
-  std::string where(std::string_view path) const { return name + ": '" + std::string(path) + "'"; }
-  void open(hid_t id, std::string_view shown);
-  // Whether the object is there, refusing links that leave the file on the way to it.
-  bool exists(std::string_view path) const;
-  Handle object(std::string_view path) const;
-  Handle array(std::string_view path) const;
-  Array sized_array(std::string_view path) const;  // ready to be read: fits the limits and the file
-  Handle attribute(std::string_view path, std::string_view attribute, std::string& where_out) const;
+  Source source;
+  Hdf5Limits limits;
+  uint64_t root = 0;
+  std::map<uint64_t, std::vector<Link>> groups;  // the members of every group seen so far, by its address
+
+  std::string where(std::string_view path) const { return source.name() + ": '" + std::string(path) + "'"; }
+  const std::vector<Link>* members(uint64_t group);  // nullptr: not a group
+  uint64_t find(std::string_view path);              // kNowhere: nothing of that name
+  std::vector<Message> header(std::string_view path);
+  Array array(std::string_view path) { return read_array_header(header(path), limits, where(path)); }
+  Array sized_array(std::string_view path);
+  Attribute attribute(std::string_view path, std::string_view name, std::string& where_out);
 };
 
-void Hdf5Reader::State::open(hid_t id, std::string_view shown) {
-  file = Handle(id, H5Fclose);
-  if (!file) fail(ErrorCode::BadFile, "{} is not an HDF5 file, or it is damaged or truncated", shown);
-  hsize_t size = 0;
-  if (H5Fget_filesize(file, &size) < 0) fail(ErrorCode::BadFile, "{} is damaged: its size is unknown", shown);
-  bytes = static_cast<int64_t>(size);
+const std::vector<Link>* Hdf5Reader::State::members(uint64_t group) {
+  const auto known = groups.find(group);
+  if (known != groups.end()) return &known->second;
+  const std::vector<Message> messages = read_header(source, group);
+  if (!hdf5::is_group(messages)) return nullptr;
+  return &groups.emplace(group, group_links(source, messages, static_cast<uint64_t>(limits.max_children)))
+              .first->second;
 }
 
-bool Hdf5Reader::State::exists(std::string_view path) const {
-  if (path.empty()) return true;
-  for (size_t end = path.find('/');; end = path.find('/', end + 1)) {
-    const std::string part(path.substr(0, end));
-    if (H5Lexists(file, part.c_str(), H5P_DEFAULT) <= 0) return false;
-    H5L_info_t link;
-    if (H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT) < 0 || link.type != H5L_TYPE_HARD) {
-      fail(ErrorCode::BadFile, "{} is a link to another place or file", where(part));
+uint64_t Hdf5Reader::State::find(std::string_view path) {
+  uint64_t at = root;
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view name = path.substr(begin, end - begin);
+    const std::vector<Link>* links = members(at);
+    if (links == nullptr) return kNowhere;
+    const auto link = std::lower_bound(links->begin(), links->end(), name,
+                                       [](const Link& l, std::string_view n) { return l.name < n; });
+    if (link == links->end() || link->name != name) return kNowhere;
+    if (link->address == kNowhere) {
+      fail(ErrorCode::BadFile, "{} is a link to another place or file", where(path.substr(0, end)));
     }
-    if (end == std::string_view::npos) return true;
+    at = link->address;
+    begin = end + 1;
   }
+  return at;
 }
 
-Handle Hdf5Reader::State::object(std::string_view path) const {
-  if (!exists(path)) fail(ErrorCode::BadFile, "{} does not exist", where(path));
-  Handle out(H5Oopen(file, path.empty() ? "/" : std::string(path).c_str(), H5P_DEFAULT), H5Oclose);
-  if (!out) fail(ErrorCode::BadFile, "{} cannot be opened: the file is damaged", where(path));
+std::vector<Message> Hdf5Reader::State::header(std::string_view path) {
+  const uint64_t address = find(path);
+  if (address == kNowhere) fail(ErrorCode::BadFile, "{} does not exist", where(path));
+  return read_header(source, address);
+}
+
+Array Hdf5Reader::State::sized_array(std::string_view path) {
+  Array out = array(path);
+  check_size(source, out.shape, out.layout, limits.max_bytes, out.where);
   return out;
 }
 
-Handle Hdf5Reader::State::array(std::string_view path) const {
-  Handle out = object(path);
-  if (H5Iget_type(out) != H5I_DATASET) fail(ErrorCode::BadFile, "{} is not an array", where(path));
-  return out;
-}
-
-Array Hdf5Reader::State::sized_array(std::string_view path) const {
-  const Session session;
-  Array out = describe(array(path), limits, where(path));
-  hdf5::check_size(out.dataset, out.shape, out.layout, bytes, out.where);
-  return out;
-}
-
-Handle Hdf5Reader::State::attribute(std::string_view path, std::string_view attribute,
-                                    std::string& where_out) const {
-  where_out = name + ": attribute '" + std::string(attribute) + "' of '" + std::string(path) + "'";
-  const Handle owner = object(path);
-  Handle out(H5Aopen(owner, std::string(attribute).c_str(), H5P_DEFAULT), H5Aclose);
-  if (!out) fail(ErrorCode::BadFile, "{} does not exist", where_out);
-  return out;
+Attribute Hdf5Reader::State::attribute(std::string_view path, std::string_view name, std::string& where_out) {
+  where_out = source.name() + ": attribute '" + std::string(name) + "' of '" + std::string(path) + "'";
+  std::optional<Attribute> found = find_attribute(source, header(path), name);
+  if (!found) fail(ErrorCode::BadFile, "{} does not exist", where_out);
+  if (!read_dataspace(found->dataspace, 1, where_out).empty() && found->data.left() == 0) {
+    fail(ErrorCode::BadFile, "{} is empty", where_out);
+  }
+  return std::move(*found);
 }
 
 Hdf5Reader::Hdf5Reader(const std::filesystem::path& file, const Hdf5Limits& limits)
-    : state_(std::make_unique<State>()) {
-  const Session session;
-  state_->name = file.string(), state_->limits = limits;
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(file, error);
-  if (!std::filesystem::exists(status)) fail(ErrorCode::BadFile, "{} does not exist", state_->name);
-  if (!std::filesystem::is_regular_file(status)) fail(ErrorCode::BadFile, "{} is not a file", state_->name);
-  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_file_locking(access, false, true);  // a lock would fail on read-only and network disks
-  state_->open(H5Fopen(state_->name.c_str(), H5F_ACC_RDONLY, access), state_->name);
-}
+    : state_(std::make_unique<State>(limits, file)) {}
 
 Hdf5Reader::Hdf5Reader(std::span<const std::byte> bytes, std::string name, const Hdf5Limits& limits)
-    : state_(std::make_unique<State>()) {
-  const Session session;
-  state_->name = std::move(name), state_->limits = limits;
-  const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  H5Pset_fapl_core(access, 1 << 20, false);
-  // HDF5 copies the image and does not write to it, but its signature forgets to say so.
-  const bool given =
-      !bytes.empty() && H5Pset_file_image(access, const_cast<std::byte*>(bytes.data()), bytes.size()) >= 0;
-  state_->open(given ? H5Fopen("memory", H5F_ACC_RDONLY, access) : -1, state_->name);
-}
+    : state_(std::make_unique<State>(limits, bytes, std::move(name))) {}
 
 Hdf5Reader::~Hdf5Reader() = default;
 Hdf5Reader::Hdf5Reader(Hdf5Reader&&) noexcept = default;
 Hdf5Reader& Hdf5Reader::operator=(Hdf5Reader&&) noexcept = default;
 
-const std::string& Hdf5Reader::name() const { return state_->name; }
+const std::string& Hdf5Reader::name() const { return state_->source.name(); }
 
-bool Hdf5Reader::has(std::string_view path) const {
-  const Session session;
-  return state_->exists(path);
-}
+bool Hdf5Reader::has(std::string_view path) const { return state_->find(path) != kNowhere; }
 
 bool Hdf5Reader::is_group(std::string_view path) const {
-  const Session session;
-  return state_->exists(path) && H5Iget_type(state_->object(path)) == H5I_GROUP;
+  const uint64_t address = state_->find(path);
+  return address != kNowhere && state_->members(address) != nullptr;
 }
 
 std::vector<std::string> Hdf5Reader::children(std::string_view group) const {
-  const Session session;
-  const Handle object = state_->object(group);
-  H5G_info_t info;
-  if (H5Iget_type(object) != H5I_GROUP || H5Gget_info(object, &info) < 0) {
-    fail(ErrorCode::BadFile, "{} is not a group", state_->where(group));
-  }
-  if (static_cast<int64_t>(info.nlinks) > state_->limits.max_children) {
-    fail(ErrorCode::BadFile, "{} has {} members, the limit is {}", state_->where(group), info.nlinks,
-         state_->limits.max_children);
-  }
-  struct Names {
-    std::vector<std::string> list;
-    size_t limit;
-  } names{{}, static_cast<size_t>(state_->limits.max_children)};
-  const auto collect = [](hid_t, const char* child, const H5L_info_t*, void* data) noexcept -> herr_t {
-    Names& out = *static_cast<Names*>(data);
-    if (out.list.size() >= out.limit) return -1;
-    out.list.emplace_back(child);
-    return 0;
-  };
-  if (H5Literate(object, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, collect, &names) < 0) {
-    fail(ErrorCode::BadFile, "{} cannot be listed: the file is damaged", state_->where(group));
-  }
-  std::sort(names.list.begin(), names.list.end());
-  return std::move(names.list);
+  const uint64_t address = state_->find(group);
+  const std::vector<Link>* links = address == kNowhere ? nullptr : state_->members(address);
+  if (links == nullptr) fail(ErrorCode::BadFile, "{} is not a group", state_->where(group));
+  std::vector<std::string> names;
+  for (const Link& link : *links) names.push_back(link.name);
+  return names;
 }
 
 Hdf5Info Hdf5Reader::info(std::string_view array) const {
-  const Session session;
-  const Array d = describe(state_->array(array), state_->limits, state_->where(array));
-  return {d.encoding.type, d.shape.dims};
+  const Array a = state_->array(array);
+  return {a.encoding.type, a.shape.dims};
 }
 
 template <class T>
 void Hdf5Reader::read_into(std::string_view array, std::span<T> values) const {
   const Array source = state_->sized_array(array);
-  const int64_t n = source.shape.bytes / source.shape.item;
-  PWDICE_CHECK(static_cast<int64_t>(values.size()) == n, "{} has {} values, {} were asked for", source.where,
-               n, values.size());
-  fill(source, values);
+  PWDICE_CHECK(static_cast<int64_t>(values.size()) == source.count(), "{} has {} values, {} were asked for",
+               source.where, source.count(), values.size());
+  fill_array(state_->source, source, values);
 }
 
 template <class T>
 std::vector<T> Hdf5Reader::read(std::string_view array) const {
   const Array source = state_->sized_array(array);
-  std::vector<T> values(source.shape.bytes / source.shape.item);
-  fill(source, std::span<T>(values));
+  std::vector<T> values(source.count());
+  fill_array(state_->source, source, std::span<T>(values));
   return values;
 }
 
@@ -293,55 +212,46 @@ template std::vector<int64_t> Hdf5Reader::read(std::string_view) const;
 template std::vector<uint64_t> Hdf5Reader::read(std::string_view) const;
 
 std::string Hdf5Reader::read_string(std::string_view array) const {
-  const Session session;
-  const std::string where = state_->where(array);
-  const Handle dataset = state_->array(array);
-  hdf5::check_storage(dataset, where);
-  const Handle type(H5Dget_type(dataset), H5Tclose), space(H5Dget_space(dataset), H5Sclose);
-  return read_text(type, space, state_->limits.max_bytes, where, [&](hid_t memory, void* to) {
-    return H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, to);
-  });
+  const Array source = state_->sized_array(array);
+  if (source.count() != 1) fail(ErrorCode::BadFile, "{} is not a single string", source.where);
+  std::vector<std::byte> raw(source.shape.bytes);
+  read_raw(state_->source, source.shape, source.layout, raw.data(), source.where);
+  return read_text(source.encoding, Cursor(state_->source, std::move(raw), 0), source.where);
 }
 
 bool Hdf5Reader::has_attribute(std::string_view path, std::string_view attribute) const {
-  const Session session;
-  return H5Aexists(state_->object(path), std::string(attribute).c_str()) > 0;
+  return find_attribute(state_->source, state_->header(path), attribute).has_value();
 }
 
 std::string Hdf5Reader::string_attribute(std::string_view path, std::string_view attribute) const {
-  const Session session;
   std::string where;
-  const Handle id = state_->attribute(path, attribute, where);
-  const Handle type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
-  return read_text(type, space, state_->limits.max_bytes, where,
-                   [&](hid_t memory, void* to) { return H5Aread(id, memory, to); });
+  const Attribute found = state_->attribute(path, attribute, where);
+  return read_text(read_datatype(found.datatype, where), found.data, where);
 }
 
 double Hdf5Reader::real_attribute(std::string_view path, std::string_view attribute) const {
-  const Session session;
   std::string where;
-  const Handle id = state_->attribute(path, attribute, where);
-  const Handle type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
-  const Hdf5Type kind = hdf5::encoding_of(type, where).type;
+  Attribute found = state_->attribute(path, attribute, where);
+  const Encoding encoding = read_datatype(found.datatype, where);
+  const bool number = encoding.type == Hdf5Type::Float || encoding.type == Hdf5Type::Integer;
+  if (!number) fail(ErrorCode::BadFile, "{} is not a single number", where);
+  const std::span<const std::byte> stored = found.data.take(encoding.item);
+  std::vector<std::byte> raw(stored.begin(), stored.end());
   double value = 0;
-  if (kind == Hdf5Type::String || kind == Hdf5Type::Bool || H5Sget_simple_extent_npoints(space) != 1 ||
-      H5Aread(id, H5T_NATIVE_DOUBLE, &value) < 0) {
-    fail(ErrorCode::BadFile, "{} is not a single number", where);
-  }
+  convert(encoding, raw.data(), &value, 1);
   return value;
 }
 
 int64_t Hdf5Reader::integer_attribute(std::string_view path, std::string_view attribute) const {
-  const Session session;
   std::string where;
-  const Handle id = state_->attribute(path, attribute, where);
-  const Handle type(H5Aget_type(id), H5Tclose), space(H5Aget_space(id), H5Sclose);
-  const Hdf5Type kind = hdf5::encoding_of(type, where).type;
+  Attribute found = state_->attribute(path, attribute, where);
+  const Encoding encoding = read_datatype(found.datatype, where);
+  const bool whole = encoding.type == Hdf5Type::Integer || encoding.type == Hdf5Type::Bool;
+  if (!whole) fail(ErrorCode::BadFile, "{} is not a single integer", where);
+  const std::span<const std::byte> stored = found.data.take(encoding.item);
+  std::vector<std::byte> raw(stored.begin(), stored.end());
   int64_t value = 0;
-  if ((kind != Hdf5Type::Integer && kind != Hdf5Type::Bool) || H5Sget_simple_extent_npoints(space) != 1 ||
-      H5Aread(id, H5T_NATIVE_INT64, &value) < 0) {
-    fail(ErrorCode::BadFile, "{} is not a single integer", where);
-  }
+  if (!convert(encoding, raw.data(), &value, 1)) fail(ErrorCode::BadFile, "{} does not fit 64 bits", where);
   return value;
 }
 

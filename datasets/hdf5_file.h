@@ -3,10 +3,14 @@
 #pragma once
 
 // The only place of the project that sees HDF5: data sets, policies, checkpoints and golden files go through
-// these two classes. Files are hostile until shown otherwise: they are opened read-only, and links out of the
-// file, virtual or external storage, filters other than deflate and shuffle, committed or compound types and
-// sizes above a cap are refused before anything is allocated. Every failure is an Error{BadFile} whose one
-// sentence names the file and the object.
+// these two classes.
+//
+// Files are hostile until shown otherwise, and the HDF5 library is not made for that: given a damaged header
+// it allocates or reads what the header says. So files are written with the library and read by the code
+// here, which knows the part of the format that such files use, checks every address and size against the
+// file, and refuses the rest in one sentence (an Error{BadFile}) that names file and object: links out of the
+// file, virtual or external storage, filters other than deflate and shuffle, compound types, sizes above a
+// cap.
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +36,7 @@ struct Hdf5Info {
   int64_t count() const;
 };
 
-// Objects are named by absolute paths such as "policy/layers/0/weight".
+// Used by one thread at a time. Objects are named by absolute paths such as "policy/layers/0/weight".
 class Hdf5Reader {
  public:
   explicit Hdf5Reader(const std::filesystem::path& file, const Hdf5Limits& limits = {});
