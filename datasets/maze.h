@@ -44,7 +44,7 @@ struct MazeDataOptions {
   int64_t transitions = 40000;  // offline rows, at least
   double random_share = 0.25;   // of them from random actions
   int64_t expert_episodes = 1;
-  double action_noise = 0.1;  // deviation
+  double action_noise = 0.3;  // deviation, of the walks; wide enough that they also meet the walls
 };
 Episodes maze_offline_data(const MazeDataOptions& options);
 Episodes maze_expert_data(const MazeDataOptions& options);

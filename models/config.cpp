@@ -127,7 +127,7 @@ Config make_profile(const std::string& name) {
   c.evaluation.every = 5 * 1172;
   if (name == "code") {
     c.gamma = 0.999;
-    c.data.rho = "exp-code";
+    c.data.rho = "exp_code";
     c.policy.batch = 512;
     c.policy.weight_decay = 0;
   }
@@ -171,7 +171,7 @@ void validate(const Config& c) {
   one_of("data.source", c.data.source, {"maze", "files"});
   one_of("data.rule", c.data.rule, {"exact", "reference"});
   one_of("data.absorbing", c.data.absorbing, {"none", "pwdice", "smodice"});
-  one_of("data.rho", c.data.rho, {"uniform", "exp", "exp-tail", "exp-code", "uniform-goal", "exp-goal"});
+  one_of("data.rho", c.data.rho, {"uniform", "exp", "exp_tail", "exp_code", "uniform_goal", "exp_goal"});
   one_of("data.environment", c.data.environment, {"", "maze", "hopper", "halfcheetah", "walker2d", "ant", "ant111"});
   one_of("divergence", c.divergence, {"kl", "chi2", "chi2_exact"});
   one_of("transport", c.transport, {"semidual", "joint", "paired"});

@@ -27,8 +27,8 @@ struct Config {
     std::string rule = "exact";          // exact (s' as recorded), reference (the released code's rule)
     std::string absorbing = "none";      // absorbing states with a flag dimension: none, pwdice, smodice
     bool distorted = false;              // s <- (0.1 I + D') s, D' ~ N(0, 4^2): the paper's ablation
-    std::string rho = "exp-tail";        // weights of expert states: uniform, exp, exp-tail, exp-code, uniform-goal,
-                                         // exp-goal (datasets/expert.h)
+    std::string rho = "exp_tail";        // weights of expert states: uniform, exp, exp_tail, exp_code, uniform_goal,
+                                         // exp_goal (datasets/expert.h)
     double normalise_eps = 1e-4;
     int64_t max_episode_steps = 1000;    // where a file does not say
     int64_t maze_transitions = 40000;    // source = maze: size of I

@@ -30,7 +30,7 @@ Encoder::Encoder(Context& ctx, const DataTables& data, const EncoderOptions& opt
       pairs_(ctx, 2 * options.batch * data.state_dim()),
       optimiser_((params_.allocate(ctx), params_.initialise(ctx, seed), ctx), params_, options.adam),
       tape_(ctx) {
-  PWDICE_CHECK(data.live().size > 0, "encoder: every transition is terminal, there is no pair (s, s') to learn from");
+  PWDICE_CHECK(data.live_count() > 0, "encoder: every transition is terminal, there is no pair (s, s') to learn from");
 }
 
 void Encoder::draw(Context& ctx) {

@@ -22,7 +22,7 @@ TEST(Config, ProfilesAreValidAndDiffer) {
   for (const char* profile : {"pwdice", "paper", "code"}) EXPECT_NO_THROW(validate(make_profile(profile))) << profile;
   EXPECT_EQ(make_profile("paper").gamma, 0.998);
   EXPECT_EQ(make_profile("code").gamma, 0.999);
-  EXPECT_EQ(make_profile("code").data.rho, "exp-code");
+  EXPECT_EQ(make_profile("code").data.rho, "exp_code");
   EXPECT_EQ(make_profile("paper").transport, "paired");
   EXPECT_EQ(make_profile("pwdice").transport, "semidual");
   EXPECT_EQ(make_profile("code").policy.batch, 512);
