@@ -68,9 +68,9 @@ TEST(PolicyRuntime, ActNeverAllocates) {
   const float observation[11] = {};
   float action[3];
   policy.act(observation, 11, action, 3);
-  const auto before = allocation_count();
+  const auto before = test::allocation_count();
   for (int i = 0; i < 100; ++i) policy.act(observation, 11, action, 3);
-  EXPECT_EQ(allocation_count(), before);
+  EXPECT_EQ(test::allocation_count(), before);
   static_assert(noexcept(policy.act(observation, 11, action, 3)));
 }
 

@@ -18,7 +18,7 @@ packages=(build-essential cmake ninja-build pkg-config libhwy-dev libhdf5-dev li
           libtomlplusplus-dev nlohmann-json3-dev libeigen3-dev libgtest-dev libbenchmark-dev)
 for option in "$@"; do
   case $option in
-    --tests) packages+=(clang python3 python3-venv git)
+    --tests) packages+=(ccache clang python3 python3-venv git)
              want_python=true requirements+=(tools/requirements.txt) ;;
     --mujoco) packages+=(python3 python3-venv)
               want_python=true requirements+=(tools/requirements-mujoco.txt) ;;

@@ -7,10 +7,11 @@
 #   tools/test.sh               everything
 #   tools/test.sh cpu tsan      only these parts, of: cpu cuda asan tsan
 #
-# cpu   g++, all tests of the CPU backend, the installed package, the fuzz targets
+# cpu   g++, all tests of the CPU backend, MuJoCo parity, the installed package
 # cuda  nvcc for every supported architecture; the PTX of every kernel executed on the CPU (skipped, and counted
 #       as skipped, where there is no nvcc)
-# asan  clang++ with AddressSanitizer and UndefinedBehaviorSanitizer        tsan  clang++ with ThreadSanitizer
+# asan  clang++ with AddressSanitizer and UndefinedBehaviorSanitizer, and a short run of the fuzz targets
+# tsan  clang++ with ThreadSanitizer
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -24,15 +25,16 @@ passed=0 failed=0 skipped=0 summary=()
 
 say() { printf '\ntest: %s\n' "$*"; }
 
-# configure, build and run the tests of one preset; counts what ctest counted.
+# run_preset <preset> <tests> <cmake options>: configures, builds, runs the tests whose names match and counts what
+# ctest counted. The presets share sources, so ccache spares most of the second build.
 run_preset() {
-  local preset=$1 log=build/$1/ctest.log start=$SECONDS
-  shift
+  local preset=$1 tests=$2 log=build/$1/ctest.log start=$SECONDS
+  shift 2
   say "building build/$preset"
-  cmake --preset "$preset" "$@" >"build/$preset.configure.log" || { cat "build/$preset.configure.log"; return 1; }
+  cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@" >"build/$preset.configure.log" || { cat "build/$preset.configure.log"; return 1; }
   cmake --build --preset "$preset" >"build/$preset.build.log" 2>&1 || { tail -n 60 "build/$preset.build.log"; return 1; }
   say "running the tests of build/$preset"
-  ctest --test-dir "build/$preset" -j "$(nproc)" --output-on-failure --timeout 600 2>&1 | tee "$log" | grep -vE '^ *Start |Passed +[0-9.]+ sec$' || true
+  ctest --test-dir "build/$preset" -R "$tests" -j "$(nproc)" --output-on-failure --timeout 600 2>&1 | tee "$log" | grep -vE '^ *Start |Passed +[0-9.]+ sec$' || true
   local total bad
   total=$(sed -n 's/.*tests failed out of \([0-9]*\)$/\1/p' "$log") bad=$(sed -n 's/.*, \([0-9]*\) tests failed out of.*/\1/p' "$log")
   [ -n "$total" ] || { echo "test: ctest ran nothing in build/$preset" >&2; return 1; }
@@ -42,14 +44,15 @@ run_preset() {
 
 run_part() {
   case $1 in
-    cpu) run_preset cpu -DPWDICE_WERROR=ON ;;
-    asan | tsan) run_preset "$1" -DPWDICE_WERROR=ON -DCMAKE_CXX_COMPILER=clang++ ;;
+    cpu) run_preset cpu . -DPWDICE_WERROR=ON ;;
+    asan) run_preset asan . -DPWDICE_WERROR=ON -DCMAKE_CXX_COMPILER=clang++ -DPWDICE_FUZZ=ON ;;
+    tsan) run_preset tsan . -DPWDICE_WERROR=ON -DCMAKE_CXX_COMPILER=clang++ ;;
     cuda)
       if [ -z "$nvcc" ]; then
         say "cuda: skipped, there is no nvcc"
         skipped=$((skipped + 1)) summary+=("cuda  skipped: no nvcc")
       else
-        run_preset cuda -DCMAKE_CUDA_COMPILER="$nvcc"
+        run_preset cuda '^(cuda|ptxcpu|gpu)' -DPWDICE_CUDA_ARCHITECTURES="75;80;86;87;89;90;100;120"
       fi ;;
   esac
 }

@@ -17,6 +17,10 @@ if(PWDICE_SANITIZE)
   target_link_options(pwdice_flags INTERFACE -fsanitize=${PWDICE_SANITIZE})
 endif()
 
+if(PWDICE_FUZZ)  # coverage for libFuzzer in everything it may reach
+  target_compile_options(pwdice_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 # pwdice_library(<component> SOURCES ... LINK ... PRIVATE_LINK ...): one library per directory, known to users as
 # pwdice::<component>.
 function(pwdice_library component)
