@@ -110,7 +110,10 @@ Layout read_layout(const std::vector<Message>& header, const std::string& where)
   }
   Cursor body = require(header, MessageType::Layout, where).body;
   const int version = body.u8();
-  if (version < 1 || version > 4) body.damaged("an array's layout");
+  if (version < 1 || version > 4) {
+    fail(ErrorCode::BadFile, "{} has version {} of the layout, expected 1 to 4; rewrite it with h5repack", where,
+         version);
+  }
   version <= 2 ? read_old(body, layout, where) : read_new(body, version, layout, where);
   if (static_cast<int>(layout.storage) > 2) body.damaged("an array's layout");
   if (layout.storage != Storage::Chunked) layout.filters.clear();
