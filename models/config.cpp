@@ -34,6 +34,7 @@ void visit_fields(C& c, Visit&& f) {
   f("discriminator.mixing", c.discriminator.mixing);
   f("dual.steps", c.dual.steps), f("dual.batch", c.dual.batch), f("dual.expert_batch", c.dual.expert_batch);
   f("dual.init_batch", c.dual.init_batch), f("dual.lr", c.dual.lr), f("dual.weight_decay", c.dual.weight_decay);
+  f("dual.decay_lr", c.dual.decay_lr);
   f("dual.regulariser", c.dual.regulariser), f("dual.average", c.dual.average);
   f("policy.schedule", c.policy.schedule), f("policy.sampling", c.policy.sampling);
   f("policy.steps_per_dual", c.policy.steps_per_dual), f("policy.start", c.policy.start);
@@ -118,6 +119,7 @@ Config make_profile(const std::string& name) {
   c.discriminator.steps = 40000;
   c.dual.steps = 1050000;
   c.dual.batch = c.dual.expert_batch = c.dual.init_batch = 1024;
+  c.dual.decay_lr = false;
   c.policy.schedule = "epoch";
   c.policy.sampling = "uniform";
   c.policy.start = 25 * 1172;  // 25 epochs

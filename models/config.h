@@ -59,6 +59,7 @@ struct Config {
   struct Dual {
     int64_t steps = 10000, batch = 512, expert_batch = 0, init_batch = 512;  // expert_batch 0 = all of E
     double lr = 3e-4, weight_decay = 0;
+    bool decay_lr = true;                // linearly to zero over the run
     double regulariser = 0;              // lambda of (mean l0)^2 + (mean l1)^2 + (mean l2)^2
     double average = 0;                  // decay of the averaged potentials used for the weights; 0 = off
   } dual;

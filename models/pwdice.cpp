@@ -162,7 +162,19 @@ void Trainer::advance(Context& ctx) {
   begin_phase(ctx);
 }
 
+// Learning rates live in the backend's memory, so a schedule moves them now and then, not at every step.
+void Trainer::follow_schedule(Context& ctx) {
+  constexpr int64_t kEvery = 50;
+  if (step_ % kEvery != 0) return;
+  const double left = 1 - static_cast<double>(step_) / static_cast<double>(config_.dual.steps);
+  if (potentials_ && config_.dual.decay_lr) {
+    potentials_->optimiser().set_learning_rate(ctx, static_cast<float>(config_.dual.lr * left));
+  }
+  if (config_.policy.decay_lr) actor_.optimiser().set_learning_rate(ctx, static_cast<float>(config_.policy.lr * left));
+}
+
 void Trainer::dual_step(Context& ctx) {
+  follow_schedule(ctx);
   if (potentials_) potentials_->step(ctx);
   policy_steps_after(ctx, step_ + 1);
 }
@@ -191,10 +203,6 @@ void Trainer::policy_steps_after(Context& ctx, int64_t k) {
     due = planned_policy_steps(k) - planned_policy_steps(k - 1);
     if (due == 0) return;
     if (!have_weights_ || k % config_.policy.weights_every == 0) refresh_weights(ctx);
-  }
-  if (config_.policy.decay_lr) {
-    const double left = 1 - static_cast<double>(k - 1) / static_cast<double>(config_.dual.steps);
-    actor_.optimiser().set_learning_rate(ctx, static_cast<float>(config_.policy.lr * left));
   }
   for (int64_t i = 0; i < due; ++i) actor_.step(ctx);
   policy_steps_ += due;

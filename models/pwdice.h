@@ -58,6 +58,7 @@ class Trainer {
   void begin_phase(Context& ctx);
   void end_phase(Context& ctx);
   void build_tables(Context& ctx);
+  void follow_schedule(Context& ctx);
   void dual_step(Context& ctx);
   void policy_steps_after(Context& ctx, int64_t dual_step);
   void refresh_weights(Context& ctx);
