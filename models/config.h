@@ -11,14 +11,15 @@ namespace pwdice {
 // Everything a run depends on. A profile sets all values; a TOML file and --set key=value change single ones.
 // Keys are the member names joined by dots, as in `dual.steps`; config.cpp lists them once.
 struct Config {
-  std::string profile = "pwdice";  // pwdice (ours), paper (the paper's table), code (the released code)
+  std::string profile = "pwdice";  // pwdice (ours), maze (ours, for the embedded maze), paper (the paper's table),
+                                   // code (the released code)
   std::string method = "pwdice";   // pwdice, smodice, bc
   int64_t seed = 0;
   std::string backend = "auto";  // auto, cpu, cuda
   int64_t threads = 0;           // 0 = all cores
 
   struct Data {
-    std::string source = "maze";         // maze (embedded), files
+    std::string source = "files";        // files, maze (embedded)
     std::string expert, agnostic;        // source = files: D4RL or Minari files; expert is used without actions
     std::string environment = "";        // for evaluation: maze, hopper, halfcheetah, walker2d, ant (27
                                          // dimensions), ant111; empty = none

@@ -19,7 +19,7 @@ std::string message_of(const auto& body) {
 }
 
 TEST(Config, ProfilesAreValidAndDiffer) {
-  for (const char* profile : {"pwdice", "paper", "code"}) EXPECT_NO_THROW(validate(make_profile(profile))) << profile;
+  for (const char* profile : {"pwdice", "maze", "paper", "code"}) EXPECT_NO_THROW(validate(make_profile(profile))) << profile;
   EXPECT_EQ(make_profile("paper").gamma, 0.998);
   EXPECT_EQ(make_profile("code").gamma, 0.999);
   EXPECT_EQ(make_profile("code").data.rho, "exp_code");
@@ -79,7 +79,6 @@ TEST(Config, ValidateNamesTheKey) {
   EXPECT_EQ(with("eps1", "0.0"), "config: eps1 = 0 and eps2 = 0.5, expected positive numbers");
   EXPECT_EQ(with("dual.batch", "0"), "config: dual.batch = 0, expected at least 1");
   EXPECT_EQ(with("method", "smodise"), "config: method = \"smodise\" is none of pwdice, smodice, bc");
-  EXPECT_EQ(with("data.source", "files"), "config: data.source = \"files\" needs data.expert and data.agnostic");
   EXPECT_NE(with("divergence", "chi2").find("semidual"), std::string::npos);
   EXPECT_EQ(with("seed", "-1"), "config: seed = -1, expected at least 0");
 }

@@ -197,6 +197,7 @@ TEST_F(RunTest, BadInputIsOneSentence) {
   expect({"train", "--set", "gamma"}, "--set gamma: expected key=value");
   expect({"train", "--out", path("a"), "--set", "data.source=files", "--set", "data.expert=/no/such.h5", "--set",
           "data.agnostic=/no/such.h5"}, "/no/such.h5");
+  expect({"train", "--out", path("a"), "--profile", "pwdice"}, "needs data.expert and data.agnostic");
   expect({"train", "--out", path("a"), "--set", "backend=cuda"}, "backend = \"cuda\"");
   expect({"resume", path("nothing")}, "config.toml: no such file");
   expect({"eval", path("none.h5")}, "none.h5");

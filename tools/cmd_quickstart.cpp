@@ -23,7 +23,7 @@ struct Score {
 };
 
 double train(const std::string& method, int64_t seed, const std::string& out, Output output) {
-  Config config = make_profile("pwdice");
+  Config config = make_profile("maze");
   set_value(config, "method", method);
   config.seed = seed;
   config.run.directory = out + "/" + method + "-" + std::to_string(seed);

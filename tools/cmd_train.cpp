@@ -22,7 +22,7 @@ Config resolve(const TrainArguments& arguments) {
                "train: --profile and a config file both choose the defaults; put profile = \"{}\" into the file",
                arguments.profile);
   Config config = !arguments.config.empty() ? load_config(arguments.config)
-                                            : make_profile(arguments.profile.empty() ? "pwdice" : arguments.profile);
+                                            : make_profile(arguments.profile.empty() ? "maze" : arguments.profile);
   for (const std::string& setting : arguments.settings) {
     const size_t equals = setting.find('=');
     PWDICE_CHECK(equals != std::string::npos && equals > 0, "--set {}: expected key=value", setting);
@@ -54,7 +54,7 @@ void add_train_commands(CLI::App& app) {
   auto arguments = std::make_shared<TrainArguments>();
   CLI::App* train = app.add_subcommand("train", "Train a policy; without a config file, on the embedded maze");
   train->add_option("config", arguments->config, "TOML file; see --print-config for all keys");
-  train->add_option("--profile", arguments->profile, "defaults without a file: pwdice, paper or code");
+  train->add_option("--profile", arguments->profile, "defaults without a file: maze, pwdice, paper or code");
   train->add_option("--set", arguments->settings, "key=value, after the file; may be repeated")->allow_extra_args(false);
   train->add_option("--out", arguments->directory, "run directory (run.directory)");
   train->add_flag("--print-config", arguments->print_config, "print the resolved config and stop");

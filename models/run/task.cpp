@@ -30,6 +30,8 @@ MixtureSpec mixture_spec(const Config& config) {
 
 Mixture make_mixture(const Config& config) {
   MixtureSpec spec = mixture_spec(config);
+  PWDICE_CHECK(config.data.source == "maze" || (!config.data.expert.empty() && !config.data.agnostic.empty()),
+               "config: data.source = \"files\" needs data.expert and data.agnostic");
   if (config.data.source == "files") return read_mixture(config.data.expert, {config.data.agnostic}, spec);
   MazeDataOptions maze;
   maze.seed = static_cast<uint64_t>(config.seed);
