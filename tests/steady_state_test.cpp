@@ -64,7 +64,7 @@ TEST_P(SteadyState, CapturedStepsGiveTheSameBits) {
 // Large enough that every op cuts its work into several chunks.
 TEST(SteadyStateCpu, SameBitsOnOneAndTwoThreads) {
   const StepSizes sizes{
-      .batch = 512, .state = 11, .action = 3, .width = 256, .embedding = 32, .population = 3000};
+      .batch = 256, .state = 11, .action = 3, .width = 256, .embedding = 32, .population = 3000};
   std::vector<std::vector<float>> values[3];
   const int threads[3] = {1, 2, 2};
   for (int k = 0; k < 3; ++k) {
