@@ -42,7 +42,8 @@ struct Panels {
   const float* at(int64_t panel, int64_t k) const { return data + (panel * depth + k) * Tile::kCols; }
 };
 
-// Left operands. multiply() adds a block of rows times one block of a panel to `part`.
+// A left operand whose rows run along k. multiply() adds a block of rows times one block of a panel to
+// `part`.
 struct RowsInPlace {
   Mat<const float> a;  // (m, k)
 
@@ -50,16 +51,13 @@ struct RowsInPlace {
                            bool add) const {
     tile_rows<Along::Rows>(rows.end - rows.begin, depth, a.row(rows.begin) + k, a.stride, b, part, add);
   }
-};
-struct Strips {  // pack_strips'; rows past m are computed but not delivered
-  const float* data;
-  int64_t depth;
-
-  HWY_INLINE void multiply(Range rows, int64_t k, int64_t count, const float* b, float* part,
-                           bool add) const {
+  // The same for the first panel of a chunk, while the rows come from afar.
+  HWY_INLINE void multiply_first(Range rows, int64_t k, int64_t depth, const float* b, float* part,
+                                 bool add) const {
     for (int64_t row = rows.begin; row < rows.end; row += Tile::kRows, part += Tile::kRows * Tile::kCols) {
-      const float* strip = data + row * depth + k * Tile::kRows;
-      tile_product<Tile::kRows, Along::Columns>(count, strip, Tile::kRows, b, part, add);
+      const int64_t next = row + Tile::kRows, end = std::min(rows.end, next + Tile::kRows);
+      for (int64_t r = next; r < end; ++r) prefetch(a.row(r) + k, depth);
+      multiply({row, std::min(rows.end, next)}, k, depth, b, part, add);
     }
   }
 };
@@ -87,6 +85,12 @@ struct Plan {
 template <class Sink>
 HWY_INLINE void deliver(const float* part, Range rows, int64_t col, int64_t cols, const Sink& sink) {
   const FloatTag d;
+  if (col + Tile::kCols <= cols) {  // whole vectors alone: the sink's tests for a part of one vanish
+    for (int64_t row = rows.begin; row < rows.end; ++row, part += Tile::kCols) {
+      for (int64_t v = 0; v < Tile::kCols; v += kLanes) sink(row, col + v, hn::Load(d, part + v), kLanes);
+    }
+    return;
+  }
   for (int64_t row = rows.begin; row < rows.end; ++row, part += Tile::kCols) {
     for (int64_t v = 0; v < Tile::kCols && col + v < cols; v += kLanes) {
       sink(row, col + v, hn::Load(d, part + v), std::min(kLanes, cols - col - v));
@@ -94,24 +98,22 @@ HWY_INLINE void deliver(const float* part, Range rows, int64_t col, int64_t cols
   }
 }
 
-template <class Left, class Sink>
-HWY_INLINE void multiply_chunk(const Left& a, const Panels& b, Range rows, Range panels, const Sink& sink) {
+template <class Sink>
+HWY_INLINE void multiply_chunk(const RowsInPlace& a, const Panels& b, Range rows, Range panels,
+                               const Sink& sink) {
   HWY_ALIGN float part[Tile::kBlockRows * Tile::kCols];
   if (b.depth == 0) std::fill(std::begin(part), std::end(part), 0.f);
   for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+    if constexpr (requires { sink.expect(0, 0); }) {
+      for (int64_t row = rows.begin; row < rows.end; ++row) sink.expect(row, panel * Tile::kCols);
+    }
     for (int64_t k = 0; k < b.depth; k += Tile::kDepth) {
-      a.multiply(rows, k, std::min(Tile::kDepth, b.depth - k), b.at(panel, k), part, k > 0);
+      const int64_t depth = std::min(Tile::kDepth, b.depth - k);
+      panel == panels.begin ? a.multiply_first(rows, k, depth, b.at(panel, k), part, k > 0)
+                            : a.multiply(rows, k, depth, b.at(panel, k), part, k > 0);
     }
     deliver(part, rows, panel * Tile::kCols, b.cols, sink);
   }
-}
-
-template <class Left, class Sink>
-void multiply_all(ThreadPool& pool, int64_t m, const Left& a, const Panels& b, const Sink& sink) {
-  const Plan plan(m, b.cols, b.depth);
-  pool.parallel_for(plan.chunks, [&](int64_t chunk, int) HWY_ATTR {
-    multiply_chunk(a, b, plan.row_range(chunk), plan.panel_range(chunk), sink);
-  });
 }
 
 // -- C = A B ---------------------------------------------------------------------------------------------
@@ -137,7 +139,10 @@ inline Panels pack_panels(ThreadPool& pool, Mat<const float> w, Operand as, floa
 
 template <class Sink>
 void rows_product(ThreadPool& pool, Mat<const float> a, const Panels& b, const Sink& sink) {
-  multiply_all(pool, a.rows, RowsInPlace{a}, b, sink);
+  const Plan plan(a.rows, b.cols, b.depth);
+  pool.parallel_for(plan.chunks, [&](int64_t chunk, int) HWY_ATTR {
+    multiply_chunk(RowsInPlace{a}, b, plan.row_range(chunk), plan.panel_range(chunk), sink);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

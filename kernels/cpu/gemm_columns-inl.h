@@ -137,47 +137,101 @@ void narrow_product(ThreadPool& pool, const NarrowTerm* terms, int64_t count, co
 
 // -- both sides wide -------------------------------------------------------------------------------------
 
-struct ColumnsScratch {
-  float *strips, *panels;
-  double* total;
+// Rows [begin, end) of one term.
+struct Slice {
+  const ColumnsTerm* term;
+  int64_t begin, end;
 };
 
-// Rows [k, k + depth) of a term: eight strips of A or four panels of B to a chunk, row by row, so that a
-// chunk reads whole cache lines that lie beside one another.
-inline void pack_columns(ThreadPool& pool, const ColumnsTerm& term, int64_t k, int64_t depth,
-                         const ColumnsScratch& to) {
-  constexpr int64_t kStripCols = 8 * Tile::kRows, kPanelCols = 4 * Tile::kCols;
-  const int64_t strip_chunks = chunk_count(term.a.cols, kStripCols);
-  const int64_t panel_chunks = chunk_count(term.b.cols, kPanelCols);
-  pool.parallel_for(strip_chunks + panel_chunks, [&](int64_t chunk, int) HWY_ATTR {
-    if (chunk < strip_chunks) {
-      const auto [begin, end] = chunk_range(term.a.cols, kStripCols, chunk);
-      pack_strips(term.a.row(k) + begin, term.a.stride, depth, end - begin, to.strips + begin * depth);
-      if (term.sum_a)
-        add_column_sums(term.a.row(k) + begin, term.a.stride, depth, end - begin, to.total + begin);
-    } else {
-      const auto [begin, end] = chunk_range(term.b.cols, kPanelCols, chunk - strip_chunks);
-      pack_panels(term.b.row(k) + begin, term.b.stride, depth, end - begin, to.panels + begin * depth);
+// At least two slices to a term where it has 256 rows, so that two threads share it; more as the rows grow.
+struct Slices {
+  Slice list[kGemmMaxSlices];
+  int64_t count = 0;
+
+  explicit Slices(ColumnsTerms terms) {
+    const auto most = kGemmMaxSlices / static_cast<int64_t>(terms.size());
+    for (const ColumnsTerm& term : terms) {
+      const int64_t pieces = std::clamp<int64_t>(term.a.rows / 128, 1, most);
+      const int64_t step = chunk_count(term.a.rows, pieces);
+      for (int64_t row = 0; row < term.a.rows; row += step) {
+        list[count++] = {&term, row, std::min(row + step, term.a.rows)};
+      }
+    }
+  }
+};
+
+struct PackBuffer {
+  float *strips, *panels;
+};
+
+// c = sum over the slice of a^T b; total = sum of a's columns, if wanted.
+inline void multiply_slice(const Slice& slice, const PackBuffer& packed, Mat<float> c, double* total) {
+  const auto& [a, b, sum_a] = *slice.term;
+  HWY_ALIGN float part[Tile::kRows * Tile::kCols];
+  for (int64_t k = slice.begin; k < slice.end; k += Tile::kDepth) {
+    const int64_t depth = std::min(Tile::kDepth, slice.end - k);
+    pack_strips(a.row(k), a.stride, depth, c.rows, packed.strips);
+    pack_panels(b.row(k), b.stride, depth, c.cols, packed.panels);
+    if (sum_a) add_column_sums(a.row(k), a.stride, depth, c.rows, total);
+    const StoreInto sink{c, k > slice.begin};
+    for (int64_t col = 0; col < c.cols; col += Tile::kCols) {
+      for (int64_t row = 0; row < c.rows; row += Tile::kRows) {
+        tile_product<Tile::kRows, Along::Columns>(depth, packed.strips + row * depth, Tile::kRows,
+                                                  packed.panels + col * depth, part, false);
+        deliver(part, {row, std::min<int64_t>(row + Tile::kRows, c.rows)}, col, c.cols, sink);
+      }
+    }
+  }
+}
+
+// c += partial_1 + partial_2 + ..., each of c's shape and contiguous, one after another
+inline void add_partials(ThreadPool& pool, Mat<float> c, const float* partials, int64_t count) {
+  const int64_t step = std::max<int64_t>(1, 8192 / c.cols);
+  pool.parallel_for(count == 0 ? 0 : chunk_count(c.rows, step), [&](int64_t chunk, int) HWY_ATTR {
+    const Range rows = chunk_range(c.rows, step, chunk);
+    for (int64_t i = rows.begin; i < rows.end; ++i) {
+      for (int64_t j = 0; j < c.cols; j += kLanes) {
+        float* to = c.row(i) + j;
+        Floats sum = load_part(to, c.cols - j);
+        for (int64_t s = 0; s < count; ++s) {
+          sum = hn::Add(sum, load_part(partials + (s * c.rows + i) * c.cols + j, c.cols - j));
+        }
+        store_part(sum, to, c.cols - j);
+      }
     }
   });
 }
 
-inline void wide_product(ThreadPool& pool, ColumnsTerms terms, Mat<float> c, Vec<float> sums,
-                         const ColumnsScratch& scratch) {
-  std::fill_n(scratch.total, c.rows, 0.0);
-  bool add = false;
-  for (const ColumnsTerm& term : terms) {
-    for (int64_t k = 0; k < term.a.rows; k += kGemmPackedRows, add = true) {
-      const int64_t depth = std::min(kGemmPackedRows, term.a.rows - k);
-      pack_columns(pool, term, k, depth, scratch);
-      multiply_all(pool, c.rows, Strips{scratch.strips, depth}, Panels{scratch.panels, depth, c.cols},
-                   StoreInto{c, add});
-    }
-  }
-  if (!add) {
+// The first slice writes to c itself. Buffers belong to threads while there are enough, so that they stay in
+// the thread's cache; which buffer a slice uses does not show in its result.
+inline void wide_product(Context& ctx, ColumnsTerms terms, Mat<float> c, Vec<float> sums, const char* op) {
+  const Slices slices(terms);
+  if (slices.count == 0) {
     for (int64_t i = 0; i < c.rows; ++i) std::fill_n(c.row(i), c.cols, 0.f);
+    std::fill_n(sums.data, sums.size, 0.f);
+    return;
   }
-  store_sums(scratch.total, sums);
+  const ScratchScope scope(ctx.scratch());
+  Scratch& scratch = ctx.scratch();
+  PackBuffer buffers[kGemmMaxSlices];
+  const int64_t count = std::min<int64_t>(slices.count, ctx.threads());
+  for (int64_t i = 0; i < count; ++i) {
+    buffers[i].strips = scratch.take<float>(Tile::kDepth * strip_count(c.rows) * Tile::kRows, op);
+    buffers[i].panels = scratch.take<float>(Tile::kDepth * panel_count(c.cols) * Tile::kCols, op);
+  }
+  float* partials = scratch.take<float>((slices.count - 1) * c.size(), op);
+  double* totals = scratch.take<double>(slices.count * c.rows, op);
+  std::fill_n(totals, slices.count * c.rows, 0.0);
+  const bool by_thread = ctx.threads() <= slices.count;
+  ctx.pool().parallel_for(slices.count, [&](int64_t s, int thread) HWY_ATTR {
+    const Mat<float> partial = s == 0 ? c : Mat<float>(partials + (s - 1) * c.size(), c.rows, c.cols);
+    multiply_slice(slices.list[s], buffers[by_thread ? thread : s], partial, totals + s * c.rows);
+  });
+  add_partials(ctx.pool(), c, partials, slices.count - 1);
+  for (int64_t s = 1; s < slices.count; ++s) {
+    for (int64_t i = 0; i < c.rows; ++i) totals[i] += totals[s * c.rows + i];
+  }
+  store_sums(totals, sums);
 }
 
 // -- either ----------------------------------------------------------------------------------------------
@@ -185,14 +239,8 @@ inline void wide_product(ThreadPool& pool, ColumnsTerms terms, Mat<float> c, Vec
 // c (m, n); sums (m), or empty when no term asks. Borrows at most gemm_columns_bytes(m, n). Two terms at
 // most.
 inline void columns_product(Context& ctx, ColumnsTerms terms, Mat<float> c, Vec<float> sums, const char* op) {
+  if (c.rows > kNarrow && c.cols > kNarrow) return wide_product(ctx, terms, c, sums, op);
   ThreadPool& pool = ctx.pool();
-  if (c.rows > kNarrow && c.cols > kNarrow) {
-    const ScratchScope scope(ctx.scratch());
-    const int64_t strips = strip_count(c.rows) * Tile::kRows, panels = panel_count(c.cols) * Tile::kCols;
-    float* packed_a = ctx.scratch().take<float>(kGemmPackedRows * strips, op);
-    float* packed_b = ctx.scratch().take<float>(kGemmPackedRows * panels, op);
-    return wide_product(pool, terms, c, sums, {packed_a, packed_b, ctx.scratch().take<double>(c.rows, op)});
-  }
   NarrowTerm narrow[2];
   int64_t count = 0;
   if (c.rows <= kNarrow) {

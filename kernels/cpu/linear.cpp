@@ -29,6 +29,7 @@ struct BiasAndActivation {
   Vec<const float> b;
   Mat<float> y;
 
+  HWY_INLINE void expect(int64_t row, int64_t col) const { prefetch(y.row(row) + col, Tile::kCols); }
   HWY_INLINE void operator()(int64_t row, int64_t col, Floats v, int64_t count) const {
     store_part(activate<kAct>(hn::Add(v, load_part(b.data + col, count))), y.row(row) + col, count);
   }
@@ -39,6 +40,10 @@ struct TimesSlope {
   Mat<const float> x;
   Mat<float> d_x;
 
+  HWY_INLINE void expect(int64_t row, int64_t col) const {
+    prefetch(d_x.row(row) + col, Tile::kCols);
+    if constexpr (kAct != Activation::None) prefetch(x.row(row) + col, Tile::kCols);
+  }
   HWY_INLINE void operator()(int64_t row, int64_t col, Floats v, int64_t count) const {
     if constexpr (kAct != Activation::None) v = times_slope<kAct>(v, load_part(x.row(row) + col, count));
     store_part(v, d_x.row(row) + col, count);
