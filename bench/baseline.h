@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+// What results and times are compared with: the formulas in double, loops in order, and dnnl_sgemm where the
+// build found oneDNN.
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "../kernels/activation.h"
+#include "../kernels/view.h"
+
+namespace pwdice::bench {
+
+inline std::vector<float> random_values(int64_t n, double deviation, uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> normal(0, deviation);
+  std::vector<float> values(static_cast<size_t>(n));
+  for (float& v : values) v = static_cast<float>(normal(generator));
+  return values;
+}
+
+inline double activate(Activation act, double x) {
+  return act == Activation::Tanh ? std::tanh(x) : act == Activation::Relu && x < 0 ? 0 : x;
+}
+
+inline double slope(Activation act, double y) {
+  return act == Activation::Tanh ? 1 - y * y : act == Activation::Relu && y <= 0 ? 0 : 1;
+}
+
+// f(W x + b) for one row
+inline std::vector<double> layer(Mat<const float> w, const float* b, const std::vector<double>& x,
+                                 Activation act) {
+  std::vector<double> y(static_cast<size_t>(w.rows));
+  for (int64_t i = 0; i < w.rows; ++i) {
+    double sum = static_cast<double>(b[i]);
+    for (int64_t j = 0; j < w.cols; ++j) sum += static_cast<double>(w(i, j)) * x[static_cast<size_t>(j)];
+    y[static_cast<size_t>(i)] = activate(act, sum);
+  }
+  return y;
+}
+
+// W^T y
+inline std::vector<double> transposed(Mat<const float> w, const std::vector<double>& y) {
+  std::vector<double> x(static_cast<size_t>(w.cols));
+  for (int64_t i = 0; i < w.rows; ++i) {
+    for (int64_t j = 0; j < w.cols; ++j)
+      x[static_cast<size_t>(j)] += static_cast<double>(w(i, j)) * y[static_cast<size_t>(i)];
+  }
+  return x;
+}
+
+inline bool close(double got, double want, double scale, double tolerance = 1e-5) {
+  return std::abs(got - want) <= tolerance * scale;  // false for NaN
+}
+
+}  // namespace pwdice::bench
