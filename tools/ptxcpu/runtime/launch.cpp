@@ -55,7 +55,9 @@ class GridRunner {
                                               units_.data(), sites_.data());
     }
     idle_->start(id);
-    if (idle_->run() != BlockStatus::kStalled) {
+    const BlockStatus status = idle_->run();
+    last_progress_ = Clock::now();
+    if (status != BlockStatus::kStalled) {
       if (!stalled_.empty()) retry_stalled();
       return;
     }
