@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+# Copyright (c) 2026 The pwdice authors
+"""Checks what a compiler does not: which layer includes which, and the shape of files.
+
+    kernels -> host -> datasets -> models -> {bench, tests, tools}
+
+Each layer may include what stands to its left; bench, tests and tools never include one another. Headers of the
+project are included by relative path. CUDA's appear under kernels/cuda and in bench, HDF5's in datasets/hdf5_* and
+in the reader of golden files. Sources have at most 400 lines and two licence lines, READMEs at most 40.
+
+    tools/check_layers.py [root]        prints one line per violation; exit status 1 if there is any
+"""
+import os
+import re
+import sys
+
+LAYER = {"kernels": 0, "host": 1, "datasets": 2, "models": 3, "bench": 4, "tests": 4, "tools": 4}
+SOURCES = (".h", ".cpp", ".cu", ".cuh")
+LICENSED = SOURCES + (".py", ".sh", ".cmake", "CMakeLists.txt")
+LICENCE = ("SPDX-License-Identifier: MIT", "Copyright (c) 2026 The pwdice authors")
+MAX_LINES, MAX_README_LINES = 400, 40
+
+# What a foreign header is, and where it may be included. ptxcpu stands in for the CUDA runtime: it and the tests
+# that talk to it are CUDA programs.
+FOREIGN = (
+    (re.compile(r"^(cuda|cublas|curand|cusparse|cub/|thrust/|cutlass|cute/|nccl|nvtx|mma\.h|cooperative_groups)"),
+     re.compile(r"^(kernels/cuda/|bench/|tools/ptxcpu/|tests/(ptxcpu|cuda)/)"),
+     "CUDA headers belong under kernels/cuda and bench"),
+    (re.compile(r"^(hdf5|H5[A-Z]\w*)\.h$"),
+     re.compile(r"^(datasets/hdf5_\w+\.(h|cpp)|tests/golden\.cpp)$"), "HDF5 headers belong in datasets/hdf5_*"),
+)
+INSTALLED = re.compile(r"^tests/consumer/")  # users' programs: they see the installed headers, not the tree
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+
+
+def files_of(root):
+    for layer in LAYER:
+        for directory, folders, names in os.walk(os.path.join(root, layer)):
+            folders[:] = sorted(f for f in folders if f not in ("build", "__pycache__") and not f.startswith("."))
+            for name in sorted(names):
+                yield os.path.relpath(os.path.join(directory, name), root).replace(os.sep, "/")
+
+
+def include_violation(path, quoted, angled, exists):
+    """Why this include is not allowed, or None."""
+    name = quoted or angled
+    if INSTALLED.match(path):
+        return None
+    for header, place, sentence in FOREIGN:
+        if header.match(name) and not place.match(path) and not (quoted and exists(path, quoted)):
+            return f'includes "{name}": {sentence}'
+    if not quoted:
+        first = name.split("/")[0]
+        return f"includes <{name}>: headers of the project are included by relative path" if first in LAYER else None
+    target = os.path.normpath(os.path.join(os.path.dirname(path), quoted)).replace(os.sep, "/")
+    if not exists(path, quoted):
+        if quoted.split("/")[0] in LAYER or quoted.startswith("."):
+            return f'includes "{quoted}", which is not there; paths are relative to the including file'
+        return None  # a library's header in quotes
+    mine, other = path.split("/")[0], target.split("/")[0]
+    if other not in LAYER or LAYER[other] > LAYER[mine] or (LAYER[other] == LAYER[mine] and other != mine):
+        return f'includes "{target}": {mine} may not include {other}'
+    return None
+
+
+def violations_of(root, path):
+    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+        lines = file.read().splitlines()
+    name = os.path.basename(path)
+    if name == "README.md" and len(lines) > MAX_README_LINES:
+        yield 1, f"has {len(lines)} lines, a README at most {MAX_README_LINES}"
+    if path.endswith(LICENSED):
+        head = "\n".join(lines[:3])
+        if not all(line in head for line in LICENCE):
+            yield 1, "does not begin with the two licence lines"
+        if not name.endswith(".cmake") and len(lines) > MAX_LINES:
+            yield MAX_LINES, f"has {len(lines)} lines, at most {MAX_LINES} are allowed"
+    if not path.endswith(SOURCES):
+        return
+
+    def exists(source, quoted):
+        return os.path.isfile(os.path.join(root, os.path.dirname(source), quoted))
+
+    for number, line in enumerate(lines, 1):
+        found = INCLUDE.match(line)
+        sentence = include_violation(path, found.group(1), found.group(2), exists) if found else None
+        if sentence:
+            yield number, sentence
+
+
+def main():
+    root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
+    count = checked = 0
+    for path in files_of(root):
+        checked += 1
+        for number, sentence in violations_of(root, path):
+            count += 1
+            print(f"{path}:{number}: {sentence}")
+    if checked == 0:
+        print(f"{root} holds none of {', '.join(LAYER)}")
+        return 1
+    print(f"{checked} files, {count} violations")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
