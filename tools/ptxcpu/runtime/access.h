@@ -30,7 +30,8 @@ namespace ptxcpu {
 constexpr uint32_t kStackBytes = 256 * 1024;
 
 // Strong accesses (volatile, relaxed, acquire, release) and atomics do not race with one another.
-// A fragment read (ldmatrix) may fetch memory nobody wrote: pipelines load one stage too many.
+// A fragment read (ldmatrix) may fetch memory nobody wrote: pipelines load one stage too many, and
+// tiles at an edge multiply rows that are never stored. It yields NaN, which shows if it is used.
 enum class Access : uint8_t { kRead, kFragmentRead, kWrite, kAtomic, kStrongRead, kStrongWrite };
 inline bool is_write(Access kind) {
   return kind == Access::kWrite || kind == Access::kAtomic || kind == Access::kStrongWrite;

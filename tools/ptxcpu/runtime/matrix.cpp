@@ -7,7 +7,6 @@
 
 #include "fault.h"
 #include "numerics.h"
-#include "options.h"
 
 namespace ptxcpu {
 namespace {
@@ -104,22 +103,6 @@ double element_value(Element type, uint64_t word, int index) {
 
 bool is_integer(Element type) { return type == Element::kInt8 || type == Element::kUint8; }
 
-// Shared memory nobody wrote holds all ones, a NaN in every type, and ldmatrix may load it; the
-// multiplication is where it would do harm.
-bool uses_unwritten_memory(Warp* warp, int a_registers, int b_registers) {
-  const auto is_poison = [](uint64_t word) { return uint32_t(word) == 0xffffffffu; };
-  for (int lane = 0; lane < 32; ++lane) {
-    const auto& slot = slot_of<MmaSlot>(warp, lane);
-    const bool poisoned = std::any_of(slot.a, slot.a + a_registers, is_poison) ||
-                          std::any_of(slot.b, slot.b + b_registers, is_poison);
-    if (!poisoned) continue;
-    report_fault(warp->threads[lane], warp->site[lane], Fault::kUninitialized,
-                 "matrix multiplication of uninitialised shared memory");
-    return true;
-  }
-  return false;
-}
-
 struct Operands {
   double a[16][kMaxDepth];
   double b[kMaxDepth][8];
@@ -190,11 +173,6 @@ void collect_mma(Warp* warp, uint32_t lanes) {
   const auto& first = slot_of<MmaSlot>(warp, 0);
   if (first.a_type == Element::kDouble) return multiply_doubles(warp);
   const int depth = first.k;
-  const bool checked = warp->threads[0]->block->launch->module->flags & kModuleChecked;
-  const int chunks = depth / (4 * elements_per_register(first.a_type));
-  if (checked && !is_integer(first.a_type) && options().check_shared_init &&
-      uses_unwritten_memory(warp, 2 * chunks, chunks))
-    return;
   Operands operands;
   gather_operands(warp, depth, &operands);
   double sums[16][8] = {};
