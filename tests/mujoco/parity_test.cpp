@@ -42,11 +42,13 @@ TEST_P(MujocoParity, ObservationRewardAndTerminationAgreeFor1000Steps) {
     }
     ends += terminated[t];
   }
-  if (name == "hopper" || name == "walker2d") EXPECT_GT(ends, 3);  // the recording covers terminations
+  if (name == "hopper" || name == "walker2d") {
+    EXPECT_GT(ends, 3);  // the recording covers terminations
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Tasks, MujocoParity, ::testing::Values("hopper", "halfcheetah", "walker2d", "ant", "ant111"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& task) { return std::string(task.param); });
 
 TEST(Mujoco, ResetsAreReproducibleAndDiffer) {
   const auto a = make_mujoco("hopper"), b = make_mujoco("hopper");
