@@ -103,8 +103,9 @@ std::vector<Case> unary_cases() {
   };
 }
 
-std::vector<Case> shape_cases() {
-  using Inputs = const std::vector<Tensor>&;
+using Inputs = const std::vector<Tensor>&;
+
+std::vector<Case> reduction_cases() {
   return {
       {"affine",
        {{3, 4}},
@@ -148,6 +149,11 @@ std::vector<Case> shape_cases() {
        1,
        [](Tape& t, Inputs x) { return expand(t, x[0], 3, 5); },
        [](const Values& v) { return std::vector<double>(15, v[0][0]); }},
+  };
+}
+
+std::vector<Case> repeat_cases() {
+  return {
       {"repeat_column",
        {{4, 1}},
        -1,
@@ -176,6 +182,11 @@ std::vector<Case> shape_cases() {
        [](const Values& v) {
          return tabulate(4, 3, [&](size_t i, size_t j) { return v[0][3 * i + j] * v[1][0]; });
        }},
+  };
+}
+
+std::vector<Case> part_cases() {
+  return {
       {"rows",
        {{6, 3}},
        -1,
@@ -221,7 +232,9 @@ std::vector<Case> shape_cases() {
 
 std::vector<Case> small_cases() {
   std::vector<Case> cases = unary_cases();
-  for (Case& c : shape_cases()) cases.push_back(std::move(c));
+  for (auto* more : {reduction_cases, repeat_cases, part_cases}) {
+    for (Case& c : more()) cases.push_back(std::move(c));
+  }
   cases.push_back(binary_case("add", add, [](double a, double b) { return a + b; }));
   cases.push_back(binary_case("sub", sub, [](double a, double b) { return a - b; }));
   cases.push_back(binary_case("mul", mul, [](double a, double b) { return a * b; }));

@@ -112,7 +112,7 @@ TEST_P(FusedFunctions, InfoNce) {
 
 struct TransportData {
   static constexpr int64_t n = 6, m = 5, d = 8;
-  static constexpr double beta = 0.3;
+  static constexpr double beta = 0.3, eps = 0.7;
   std::vector<float> x = normal(n * d, 50), y = normal(m * d, 51), reward = normal(n, 52),
                      q = {.1f, .2f, .3f, .4f, 0};
 
@@ -124,56 +124,62 @@ struct TransportData {
     }
     return beta * total - static_cast<double>(reward[i]);
   }
+  // y_ij for the potentials v = {a, b}
+  double score(const Values& v, size_t i, size_t j) const { return (v[0][i] + v[1][j] - cost(i, j)) / eps; }
 };
 
-TEST_P(FusedFunctions, Transport) {
+TEST_P(FusedFunctions, TransportOfBothPotentials) {
   const TransportData data;
   const int64_t n = data.n, m = data.m, d = data.d;
-  const double eps = 0.7;
-  const float e = 0.7f;
+  const float eps = 0.7f;
   const PairCost cost{Distance::SquaredEuclidean, 0.3f, in_memory(data.x, n, d), in_memory(data.y, m, d),
                       in_memory(data.reward)};
   const Vec<const float> q = in_memory(data.q);
-
-  const auto weighted = [&](const Values& v, size_t i, size_t j) {
-    return (v[0][i] + v[1][j] - data.cost(i, j)) / eps;
-  };
   expect_loss(
       "joint", {{n, 1}, {m, 1}},
-      [&](const std::vector<Tensor>& x) { return transport_joint(tape_, cost, x[0], x[1], q, e); },
+      [&](const std::vector<Tensor>& x) { return transport_joint(tape_, cost, x[0], x[1], q, eps); },
       [&](const Values& v) {
         double total = 0;
         for (size_t i = 0; i < 6; ++i) {
           for (size_t j = 0; j < 5; ++j) {
-            total += static_cast<double>(data.q[j]) / 6 * std::exp(weighted(v, i, j));
+            total += static_cast<double>(data.q[j]) / 6 * std::exp(data.score(v, i, j));
           }
         }
-        return eps * std::log(total);
+        return data.eps * std::log(total);
       });
   expect_loss(
       "chi2", {{n, 1}, {m, 1}},
       [&](const std::vector<Tensor>& x) {
-        return transport_chi2(tape_, cost, x[0], x[1], q, e, Divergence::Chi2);
+        return transport_chi2(tape_, cost, x[0], x[1], q, eps, Divergence::Chi2);
       },
       [&](const Values& v) {
         double total = 0;
         for (size_t i = 0; i < 6; ++i) {
           for (size_t j = 0; j < 5; ++j) {
-            const double y = weighted(v, i, j) + 1;
+            const double y = data.score(v, i, j) + 1;
             total += static_cast<double>(data.q[j]) / 6 * y * y / 2;
           }
         }
-        return eps * total;
+        return data.eps * total;
       });
+}
+
+TEST_P(FusedFunctions, TransportSemidualAndPaired) {
+  const TransportData data;
+  const int64_t n = data.n, m = data.m, d = data.d;
+  const float eps = 0.7f;
+  const PairCost cost{Distance::SquaredEuclidean, 0.3f, in_memory(data.x, n, d), in_memory(data.y, m, d),
+                      in_memory(data.reward)};
+  const Vec<const float> q = in_memory(data.q);
   expect_loss(
       "semidual", {{n, 1}},
-      [&](const std::vector<Tensor>& x) { return transport_semidual(tape_, cost, x[0], q, e); },
+      [&](const std::vector<Tensor>& x) { return transport_semidual(tape_, cost, x[0], q, eps); },
       [&](const Values& v) {
         double total = 0;
         for (size_t j = 0; j < 5; ++j) {
           double column = 0;
-          for (size_t i = 0; i < 6; ++i) column += std::exp((v[0][i] - data.cost(i, j)) / eps) / 6;
-          total += static_cast<double>(data.q[j]) * eps * std::log(column);
+          for (size_t i = 0; i < 6; ++i) column += std::exp((v[0][i] - data.cost(i, j)) / data.eps) / 6;
+          total += static_cast<double>(data.q[j]) * data.eps * std::log(column);
         }
         return total;
       });
@@ -182,12 +188,12 @@ TEST_P(FusedFunctions, Transport) {
   expect_loss(
       "paired", {{m, 1}, {m, 1}},
       [&](const std::vector<Tensor>& x) {
-        return transport_paired(tape_, square, x[0], x[1], e, Divergence::Kl);
+        return transport_paired(tape_, square, x[0], x[1], eps, Divergence::Kl);
       },
       [&](const Values& v) {
         double total = 0;
-        for (size_t i = 0; i < 5; ++i) total += std::exp(weighted(v, i, i)) / 5;
-        return eps * std::log(total);
+        for (size_t i = 0; i < 5; ++i) total += std::exp(data.score(v, i, i)) / 5;
+        return data.eps * std::log(total);
       });
 }
 
