@@ -63,6 +63,7 @@ void policy_weights(Context& ctx, const PolicyWeights& op) {
   ctx.on_gpu() ? cuda::policy_weights(ctx, op) : cpu::policy_weights(ctx, op);
 }
 
-size_t bellman_scratch_bytes(int64_t n) { return cpu::divergence_bytes(n); }
+// A GPU keeps two totals instead.
+size_t bellman_scratch_bytes(int64_t n) { return cpu::divergence_bytes(n) + 2 * Scratch::kAlign; }
 
 }  // namespace pwdice

@@ -17,11 +17,13 @@
 // Work      d_z2 sums over rows, so the rows are cut into at most 8 sections by shape, each with its own d_z2
 //           and its blocks in order; sections are added in order at the end: same bits on any number of
 //           threads.
-// Numerics  scores in units of log 2; exact row maxima; columns past n are -inf before the maximum is taken.
-//           Sums over a chunk are float, chunks are added in order; the loss is double.
+// Numerics  scores in units of log 2; exact row maxima; columns past n are -inf before the maximum is taken;
+//           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
+//           the loss is double.
 // Memory    u, z2 twice, the sections' d_z2 (16 MiB at most, two at least) and a block per thread: O(n d).
 
 #include <cmath>
+#include <utility>
 
 #include "../backends.h"
 
@@ -124,8 +126,8 @@ HWY_NOINLINE double exp_in_place(float* s, int64_t n, float shift) {
 
 // -- gradients of one block ------------------------------------------------------------------------------
 
-// A += P z2 and d_z2 += P^T (weighted u) for columns [col, col + cols), a chunk at a time; p(0, col) is at
-// `p`. `first`: the section's d_z2 has no value yet.
+// A += P z2 and d_z2 += P^T (weighted u), P without its diagonal, for columns [col, col + cols), a
+// chunk at a time; p(0, col) is at `p`. `first`: the section's d_z2 has no value yet.
 void add_gradients(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& block, const float* p,
                    int64_t stride, int64_t col, int64_t cols, float* d_z2, bool first) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
@@ -148,18 +150,29 @@ void add_gradients(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& b
   }
 }
 
-// The -1 on the diagonal of G, and A to its place in d_v1: A_i = weight_i a_i - g/n z2_i.
-void add_diagonal(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block,
-                  const float* weight, float g_over_n, float* d_z2, Mat<float> d_v1) {
-  const auto u_scale = static_cast<float>(kInfoNceLn2 * static_cast<double>(g_over_n));
+// What the diagonal of G adds: G_ii is minus the sum `others` of the row, by the same weight.
+void add_diagonal(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& block, const double* others,
+                  float* d_z2) {
+  for (int64_t panel = 0; panel < s.panels; ++panel) {
+    for (int64_t r = 0; r < block.count; ++r) {
+      const int64_t at = (panel * s.cols + block.rows.begin + r) * Tile::kCols;
+      const auto g = static_cast<float>(-others[r]);
+      float* const a = block.a + (panel * QueryBlock::kRows + r) * Tile::kCols;
+      const float* const u = block.scaled + (panel * block.count + r) * Tile::kCols;
+      for (int64_t c = 0; c < Tile::kCols; ++c) {
+        a[c] += g * b.z2[at + c];
+        d_z2[at + c] += g * u[c];
+      }
+    }
+  }
+}
+
+// A_i = weight_i a_i, to its place in d_v1.
+void store_queries(const InfoNceShape& s, const QueryBlock& block, const float* weight, Mat<float> d_v1) {
   for (int64_t r = 0; r < block.count; ++r) {
-    const int64_t i = block.rows.begin + r;
     for (int64_t k = 0; k < s.d; ++k) {
-      const int64_t panel = k / Tile::kCols, c = k % Tile::kCols;
-      const int64_t at = (panel * s.cols + i) * Tile::kCols + c;
-      d_v1(i, k) =
-          block.a[(panel * QueryBlock::kRows + r) * Tile::kCols + c] * weight[r] - b.z2[at] * g_over_n;
-      d_z2[at] -= b.u[i * s.padded() + k] * u_scale;
+      const int64_t at = (k / Tile::kCols * QueryBlock::kRows + r) * Tile::kCols + k % Tile::kCols;
+      d_v1(block.rows.begin + r, k) = block.a[at] * weight[r];
     }
   }
 }
@@ -178,35 +191,52 @@ float mean_loss(const InfoNceShape& s, const double* parts) {
   return static_cast<float>(sum / static_cast<double>(s.n));
 }
 
-// Running (maximum, sum) of each row over the chunks; lse and the loss of the block.
+// A row of the softmax, its own column apart: with it a pair that is told apart well would leave nothing of
+// the others, in 1 - p_ii as in the loss.
+struct RowSoftmax {
+  float max = -INFINITY, own = 0.f;  // max: of the other columns
+  double others = 0;                 // sum of 2^(s - max) over them
+
+  float shift() const { return std::max(max, own); }
+  double total() const { return scaled_others() + own_weight(); }  // relative to shift()
+  double scaled_others() const {
+    return max == -INFINITY ? others
+                            : others * std::exp2(static_cast<double>(max) - static_cast<double>(shift()));
+  }
+  double own_weight() const { return std::exp2(static_cast<double>(own) - static_cast<double>(shift())); }
+  double lse() const { return static_cast<double>(shift()) * kInfoNceLn2 + std::log(total()); }
+  double loss() const {  // lse - s_ii
+    if (own >= max) return std::log1p(scaled_others());
+    return lse() - static_cast<double>(own) * kInfoNceLn2;
+  }
+};
+
+// Running maximum and sum of each row over the chunks; lse and the loss of the block.
 void forward_block(const InfoNceShape& s, const InfoNceBuffers& b, int64_t index, Vec<float> lse) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
   HWY_ALIGN float tile[kRows * kChunk];
   QueryBlock block;
   block.load(s, b.u, s.block_rows(index));
-  float max[kRows], diagonal[kRows] = {};
-  double sum[kRows] = {};
-  std::fill_n(max, kRows, -INFINITY);
+  RowSoftmax rows[kRows];
   for (int64_t j = 0; j < s.cols; j += kChunk) {
     const int64_t width = std::min(kChunk, s.cols - j);
     score_columns(s, b, block, j, width, tile, kChunk);
     for (int64_t r = 0; r < block.count; ++r) {
       float* const row = tile + r * kChunk;
       const int64_t own = block.rows.begin + r - j;
-      if (own >= 0 && own < width) diagonal[r] = row[own];
+      if (own >= 0 && own < width) rows[r].own = std::exchange(row[own], -INFINITY);
       const float top = row_max(row, width);
-      if (top > max[r]) {
-        sum[r] *= std::exp2(static_cast<double>(max[r]) - static_cast<double>(top));
-        max[r] = top;
+      if (top > rows[r].max) {
+        rows[r].others *= std::exp2(static_cast<double>(rows[r].max) - static_cast<double>(top));
+        rows[r].max = top;
       }
-      sum[r] += exp_in_place(row, width, max[r]);
+      if (rows[r].max != -INFINITY) rows[r].others += exp_in_place(row, width, rows[r].max);
     }
   }
   double loss = 0;
   for (int64_t r = 0; r < block.count; ++r) {
-    const double value = static_cast<double>(max[r]) + std::log2(sum[r]);
-    lse[block.rows.begin + r] = static_cast<float>(value * kInfoNceLn2);
-    loss += (value - static_cast<double>(diagonal[r])) * kInfoNceLn2;
+    lse[block.rows.begin + r] = static_cast<float>(rows[r].lse());
+    loss += rows[r].loss();
   }
   b.loss[index] = loss;
 }
@@ -225,6 +255,7 @@ void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNc
   constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
   HWY_ALIGN float tile[kRows * kChunk];
   float weight[kRows], u_weight[kRows];
+  double others[kRows] = {};
   const double g_over_n = static_cast<double>(op.d_loss[0]) / static_cast<double>(s.n);
   std::fill_n(weight, kRows, static_cast<float>(g_over_n));
   std::fill_n(u_weight, kRows, static_cast<float>(g_over_n * kInfoNceLn2));
@@ -235,12 +266,16 @@ void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNc
     const int64_t width = std::min(kChunk, s.cols - j);
     score_columns(s, b, block, j, width, tile, kChunk);
     for (int64_t r = 0; r < block.count; ++r) {
+      float* const row = tile + r * kChunk;
       const double lse = static_cast<double>(op.lse[block.rows.begin + r]) * kInfoNceLog2e;
-      exp_in_place(tile + r * kChunk, width, static_cast<float>(lse));
+      const int64_t own = block.rows.begin + r - j;
+      if (own >= 0 && own < width) row[own] = -INFINITY;
+      others[r] += exp_in_place(row, width, static_cast<float>(lse));
     }
     add_gradients(s, b, block, tile, kChunk, j, width, d_z2, first);
   }
-  add_diagonal(s, b, block, weight, weight[0], d_z2, op.d_v1);
+  add_diagonal(s, b, block, others, d_z2);
+  store_queries(s, block, weight, op.d_v1);
 }
 
 void backward(Context& ctx, const InfoNceBackward& op) {
@@ -267,20 +302,23 @@ void train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTr
   block.load(s, b.u, s.block_rows(index));
   score_columns(s, b, block, 0, s.cols, p, s.stride());
   float weight[kRows], u_weight[kRows];
-  double loss = 0;
+  double others[kRows], loss = 0;
   for (int64_t r = 0; r < block.count; ++r) {
     float* const row = p + r * s.stride();
-    const auto diagonal = static_cast<double>(row[block.rows.begin + r]);
-    const float max = row_max(row, s.cols);
-    const double sum = exp_in_place(row, s.cols, max);
-    loss += (static_cast<double>(max) + std::log2(sum) - diagonal) * kInfoNceLn2;
-    weight[r] = static_cast<float>(1 / (n * sum));
-    u_weight[r] = static_cast<float>(kInfoNceLn2 / (n * sum));
+    RowSoftmax softmax;
+    softmax.own = std::exchange(row[block.rows.begin + r], -INFINITY);
+    softmax.max = std::max(row_max(row, s.cols), softmax.own);
+    softmax.others = exp_in_place(row, s.cols, softmax.max);
+    loss += softmax.loss();
+    others[r] = softmax.others;
+    weight[r] = static_cast<float>(1 / (n * softmax.total()));
+    u_weight[r] = static_cast<float>(kInfoNceLn2 / (n * softmax.total()));
   }
   b.loss[index] = loss;
   block.scale(s, b.u, u_weight);
   add_gradients(s, b, block, p, s.stride(), 0, s.cols, d_z2, first);
-  add_diagonal(s, b, block, weight, static_cast<float>(1 / n), d_z2, op.d_v1);
+  add_diagonal(s, b, block, others, d_z2);
+  store_queries(s, block, weight, op.d_v1);
 }
 
 void train(Context& ctx, const InfoNceTrain& op) {

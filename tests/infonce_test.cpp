@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#include "../kernels/infonce.h"
+
+#include <cmath>
+#include <limits>
+
+#include "op_case.h"
+#include "reference.h"
+
+namespace pwdice::test {
+namespace {
+
+class InfoNceOp : public OpTest {};
+INSTANTIATE_TEST_SUITE_P(, InfoNceOp, testing::ValuesIn(test_backends()), backend_name);
+
+using reference::Matrix;
+
+struct Options {
+  ScoreMetric metric = ScoreMetric::SoftplusGram;
+  bool normalise = true;
+  float inv_tau = 1.f;
+};
+
+template <class T>
+struct Result {
+  T loss;
+  std::vector<T> lse;
+  Matrix<T> d_v1, d_v2, d_w0;
+};
+
+template <class T>
+std::vector<T> inverse_norms(const Matrix<T>& v, bool normalise) {
+  std::vector<T> inv;
+  for (int64_t i = 0; i < v.rows; ++i) {
+    T squares = 0;
+    for (int64_t k = 0; k < v.cols; ++k) squares += v(i, k) * v(i, k);
+    inv.push_back(!normalise ? T(1) : squares > 0 ? 1 / std::sqrt(squares) : T(0));
+  }
+  return inv;
+}
+
+template <class T>
+Matrix<T> scaled_rows(Matrix<T> v, const std::vector<T>& s) {
+  for (int64_t i = 0; i < v.rows; ++i) {
+    for (int64_t k = 0; k < v.cols; ++k) v(i, k) *= s[static_cast<size_t>(i)];
+  }
+  return v;
+}
+
+template <class T>
+Matrix<T> through_norm(const Matrix<T>& z, const std::vector<T>& inv, Matrix<T> d_z, bool normalise) {
+  if (!normalise) return d_z;
+  for (int64_t i = 0; i < z.rows; ++i) {
+    T along = 0;
+    for (int64_t k = 0; k < z.cols; ++k) along += z(i, k) * d_z(i, k);
+    for (int64_t k = 0; k < z.cols; ++k) {
+      d_z(i, k) = (d_z(i, k) - z(i, k) * along) * inv[static_cast<size_t>(i)];
+    }
+  }
+  return d_z;
+}
+
+template <class T>
+Matrix<T> factor(const Matrix<T>& w0, ScoreMetric metric) {
+  Matrix<T> f = w0;
+  if (metric == ScoreMetric::SoftplusGram) {
+    for (T& v : f.data) v = reference::softplus(v);
+  }
+  return f;
+}
+
+template <class T>
+Matrix<T> metric_matrix(const Matrix<T>& w0, ScoreMetric metric) {
+  if (metric == ScoreMetric::Plain) return w0;
+  if (metric == ScoreMetric::Identity) {
+    Matrix<T> one(w0.rows, w0.cols);
+    for (int64_t i = 0; i < w0.rows; ++i) one(i, i) = 1;
+    return one;
+  }
+  const Matrix<T> f = factor(w0, metric);
+  return reference::product(f, reference::transpose(f));
+}
+
+template <class T>
+Matrix<T> metric_gradient(const Matrix<T>& w0, ScoreMetric metric, const Matrix<T>& d_m) {
+  if (metric == ScoreMetric::Plain) return d_m;
+  if (metric == ScoreMetric::Identity) return Matrix<T>(w0.rows, w0.cols);
+  Matrix<T> both = reference::transpose(d_m);
+  for (size_t i = 0; i < both.data.size(); ++i) both.data[i] += d_m.data[i];
+  Matrix<T> d_w0 = reference::product(both, factor(w0, metric));
+  if (metric == ScoreMetric::SoftplusGram) {
+    for (size_t i = 0; i < d_w0.data.size(); ++i) d_w0.data[i] *= reference::sigmoid(w0.data[i]);
+  }
+  return d_w0;
+}
+
+template <class T>
+Result<T> infonce(const Matrix<T>& v1, const Matrix<T>& v2, const Matrix<T>& w0, const Options& o) {
+  const int64_t n = v1.rows;
+  const T tau = static_cast<T>(o.inv_tau);
+  const auto inv1 = inverse_norms(v1, o.normalise), inv2 = inverse_norms(v2, o.normalise);
+  const Matrix<T> z1 = scaled_rows(v1, inv1), z2 = scaled_rows(v2, inv2), m = metric_matrix(w0, o.metric);
+  Matrix<T> g = reference::product(reference::product(z1, m), reference::transpose(z2));
+  Result<T> r{};
+  for (int64_t i = 0; i < n; ++i) {
+    std::vector<T> row;
+    for (int64_t j = 0; j < n; ++j) row.push_back(g(i, j) * tau);
+    const T lse = reference::logsumexp(row), own = row[static_cast<size_t>(i)];
+    r.lse.push_back(lse);
+    T others = 0;  // 1 - p_ii, without the rounding of that difference
+    for (int64_t j = 0; j < n; ++j) {
+      const T p = std::exp(row[static_cast<size_t>(j)] - lse);
+      g(i, j) = p * tau / static_cast<T>(n);
+      if (j != i) others += p;
+    }
+    g(i, i) = -others * tau / static_cast<T>(n);
+    r.loss += (own == lse ? others : lse - own) / static_cast<T>(n);
+  }
+  const Matrix<T> a = reference::product(g, z2), mt = reference::transpose(m);
+  r.d_v1 = through_norm(z1, inv1, reference::product(a, mt), o.normalise);
+  r.d_v2 = through_norm(z2, inv2, reference::product(reference::transpose(g), reference::product(z1, m)),
+                        o.normalise);
+  r.d_w0 = metric_gradient(w0, o.metric, reference::product(reference::transpose(z1), a));
+  return r;
+}
+
+struct Case {
+  int64_t n, d;
+  std::vector<float> v1, v2, w0;
+  Options options;
+
+  Case(int64_t rows, int64_t width, Data data = Data::Normal, Options o = {})
+      : n(rows), d(width), options(o) {
+    v1 = make_data(data, n * d, 1);
+    v2 = make_data(data, n * d, 2);
+    w0 = uniform(d * d, 0.f, 1.f, 3);
+  }
+  template <class T>
+  Result<T> expected() const {
+    return infonce(Matrix<T>(n, d, v1), Matrix<T>(n, d, v2), Matrix<T>(d, d, w0), options);
+  }
+  InfoNce in(OpRun& op) const {
+    return {op.in(v1, n, d, d + 1), op.in(v2, n, d, d + 3), op.in(w0, d, d, d + 2),
+            options.metric,         options.normalise,      options.inv_tau};
+  }
+};
+
+std::string describe(const Case& c) {
+  return std::to_string(c.n) + " x " + std::to_string(c.d) + ", metric " +
+         std::to_string(static_cast<int>(c.options.metric)) + (c.options.normalise ? ", normalised" : "");
+}
+
+void run_train(OpRun& op, const Case& c) {
+  infonce_train(op.ctx, {c.in(op), op.out("loss", 1), op.out("d_v1", c.n, c.d, c.d + 1),
+                         op.out("d_v2", c.n, c.d), op.out("d_w0", c.d, c.d, c.d + 4)});
+}
+
+void run_separate(OpRun& op, const Case& c, float d_loss) {
+  const Vec<float> lse = op.out("lse", c.n);
+  const InfoNce in = c.in(op);
+  infonce_forward(op.ctx, {in, lse, op.out("loss", 1)});
+  infonce_backward(op.ctx, {in, lse, op.in(d_loss), op.out("d_v1", c.n, c.d),
+                            op.out("d_v2", c.n, c.d, c.d + 2), op.out("d_w0", c.d, c.d)});
+}
+
+void expect_gradients(const Outputs& got, const Result<double>& exact, const Result<float>& plain,
+                      double rtol) {
+  const auto expect = [&](const char* name, const std::vector<double>& want,
+                          const std::vector<float>& rough) {
+    SCOPED_TRACE(name);
+    rtol > 0 ? expect_within(got[name], want, rtol, 2e-6) : expect_close(got[name], want, rough);
+  };
+  expect("d_v1", exact.d_v1.data, plain.d_v1.data);
+  expect("d_v2", exact.d_v2.data, plain.d_v2.data);
+  expect("d_w0", exact.d_w0.data, plain.d_w0.data);
+}
+
+class InfoNceMatch : public InfoNceOp {
+ protected:
+  // rtol: for scores in the hundreds, whose own rounding decides between close candidates by chance.
+  void check(const Case& c, double rtol = 0) {
+    SCOPED_TRACE(describe(c));
+    const auto exact = c.expected<double>();
+    const auto plain = c.expected<float>();
+    const size_t scratch = infonce_scratch_bytes(context(), c.n, c.d);
+    const Outputs fused = run(scratch, [&](OpRun& op) { run_train(op, c); });
+    expect_close(fused.value("loss"), exact.loss, plain.loss);
+    expect_gradients(fused, exact, plain, rtol);
+    const Outputs separate = run(scratch, [&](OpRun& op) { run_separate(op, c, 1.f); });
+    expect_close(separate.value("loss"), exact.loss, plain.loss);
+    expect_close(separate["lse"], exact.lse, plain.lse);
+    expect_gradients(separate, exact, plain, std::max(rtol, 2e-5));  // p comes from a rounded lse
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, InfoNceMatch, testing::ValuesIn(test_backends()), backend_name);
+
+TEST_P(InfoNceMatch, ShapesAroundTheTiles) {
+  for (int64_t n : {1, 2, 5, 13, 47, 48, 49, 96, 97, 131}) check(Case(n, 32));
+}
+
+TEST_P(InfoNceMatch, WidthsOfTheEmbedding) {
+  for (int64_t d : {8, 16, 24, 32, 40, 128}) {
+    check(Case(61, d, Data::Normal, {ScoreMetric::SoftplusGram, true, 4.f / static_cast<float>(d)}));
+  }
+}
+
+TEST_P(InfoNceMatch, EveryMetricWithAndWithoutNormalisation) {
+  for (ScoreMetric metric :
+       {ScoreMetric::SoftplusGram, ScoreMetric::Gram, ScoreMetric::Plain, ScoreMetric::Identity}) {
+    for (bool normalise : {true, false}) check(Case(37, 16, Data::Normal, {metric, normalise, 0.1f}));
+  }
+}
+
+TEST_P(InfoNceMatch, HugeTinyAndEqualEmbeddings) {
+  for (Data data : {Data::Huge, Data::Tiny, Data::Equal}) check(Case(53, 16, data));
+}
+
+TEST_P(InfoNceMatch, SharpScores) {
+  check(Case(70, 32, Data::Normal, {ScoreMetric::SoftplusGram, true, 10.f}), 2e-3);
+  check(Case(70, 32, Data::Huge, {ScoreMetric::Identity, true, 100.f}), 2e-4);
+}
+
+TEST_P(InfoNceMatch, SeveralSections) { check(Case(230, 16)); }
+
+TEST_P(InfoNceOp, BackwardScalesByTheGradientOfTheLoss) {
+  const Case c(29, 16);
+  const auto exact = c.expected<double>();
+  const Outputs got =
+      run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_separate(op, c, -3.f); });
+  std::vector<double> want = exact.d_v2.data;
+  for (double& v : want) v *= -3;
+  expect_within(got["d_v2"], want, 2e-5);
+}
+
+TEST_P(InfoNceOp, GradientsAgreeWithCentralDifferences) {
+  const Case c(7, 8);
+  const Outputs got = run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_train(op, c); });
+  const auto loss = [&](const std::vector<double>& v1, const std::vector<double>& v2,
+                        const std::vector<double>& w0) {
+    return infonce(Matrix<double>(c.n, c.d, v1), Matrix<double>(c.n, c.d, v2), Matrix<double>(c.d, c.d, w0),
+                   c.options)
+        .loss;
+  };
+  const auto v1 = to(c.v1), v2 = to(c.v2), w0 = to(c.w0);
+  expect_gradient(
+      got["d_v1"], [&](const auto& x) { return loss(x, v2, w0); }, v1);
+  expect_gradient(
+      got["d_v2"], [&](const auto& x) { return loss(v1, x, w0); }, v2);
+  expect_gradient(
+      got["d_w0"], [&](const auto& x) { return loss(v1, v2, x); }, w0);
+}
+
+TEST_P(InfoNceOp, ZeroNormRowIsAZeroEmbeddingWithoutGradient) {
+  Case c(19, 16);
+  std::fill_n(c.v1.begin() + 3 * c.d, c.d, 0.f);
+  std::fill_n(c.v2.begin() + 8 * c.d, c.d, 0.f);
+  const auto exact = c.expected<double>();
+  const Outputs got = run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_train(op, c); });
+  expect_within(got.value("loss"), exact.loss, 1e-6);
+  expect_within(got["d_v1"], exact.d_v1.data, 2e-5);
+  expect_within(got["d_v2"], exact.d_v2.data, 2e-5);
+  for (int64_t k = 0; k < c.d; ++k) {
+    EXPECT_EQ(got["d_v1"][static_cast<size_t>(3 * c.d + k)], 0.f);
+    EXPECT_EQ(got["d_v2"][static_cast<size_t>(8 * c.d + k)], 0.f);
+  }
+}
+
+TEST_P(InfoNceOp, RejectsWhatItCannotDo) {
+  const auto train = [&](int64_t n, int64_t d, float inv_tau) {
+    const Case c(n, d, Data::Normal, {ScoreMetric::Gram, true, inv_tau});
+    run(size_t{1} << 20, [&](OpRun& op) { run_train(op, c); });
+  };
+  expect_error(ErrorCode::InvalidArgument, "infonce_train: the batch has 0 pairs",
+               [&] { train(0, 32, 1.f); });
+  expect_error(ErrorCode::InvalidArgument, "width 12, expected a multiple of 8 up to 128",
+               [&] { train(4, 12, 1.f); });
+  expect_error(ErrorCode::InvalidArgument, "width 136", [&] { train(4, 136, 1.f); });
+  expect_error(ErrorCode::InvalidArgument, "inv_tau is 0", [&] { train(4, 8, 0.f); });
+  expect_error(ErrorCode::InvalidArgument, "inv_tau is nan", [&] { train(4, 8, NAN); });
+}
+
+TEST_P(InfoNceOp, NamesAValueThatIsNotFinite) {
+  if (GetParam() != Backend::Cpu) return;  // a GPU is not read back; there the guard of adam protects
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    Case c(26, 16);
+    c.v2[5 * 16 + 2] = bad;
+    expect_error(ErrorCode::NotFinite, "in row 5, column 2", [&] {
+      run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_train(op, c); });
+    });
+    expect_error(ErrorCode::NotFinite, "infonce_forward: v2 is", [&] {
+      run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_separate(op, c, 1.f); });
+    });
+  }
+}
+
+// -- large batches, on the CPU ----------------------------------------------------------------------------
+
+TEST(InfoNceMemory, GrowsLinearlyAndStaysBelow64MiB) {
+  Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = 1 << 10});
+  const size_t small = infonce_scratch_bytes(ctx, 4096, 32), large = infonce_scratch_bytes(ctx, 65536, 32);
+  EXPECT_LT(large, size_t{64} << 20);
+  EXPECT_LT(large, 17 * small);
+  EXPECT_LT(infonce_scratch_bytes(ctx, 65536, 128), size_t{256} << 20);
+}
+
+// lse and A_i of single rows in double: what a row needs is O(n d).
+struct RowCheck {
+  const Matrix<double> v1, v2;
+  std::vector<double> inv1, inv2;
+
+  double score(int64_t i, int64_t j) const {
+    double s = 0;
+    for (int64_t k = 0; k < v1.cols; ++k) s += v1(i, k) * v2(j, k);
+    return s * inv1[static_cast<size_t>(i)] * inv2[static_cast<size_t>(j)];
+  }
+  double lse(int64_t i) const {
+    std::vector<double> row;
+    for (int64_t j = 0; j < v2.rows; ++j) row.push_back(10 * score(i, j));
+    return reference::logsumexp(row);
+  }
+};
+
+RowCheck row_check(const Case& c) {
+  Matrix<double> v1(c.n, c.d, c.v1), v2(c.n, c.d, c.v2);
+  auto inv1 = inverse_norms(v1, true), inv2 = inverse_norms(v2, true);
+  return {std::move(v1), std::move(v2), std::move(inv1), std::move(inv2)};
+}
+
+TEST(InfoNceLarge, RowsOf65536PairsMatchDouble) {
+  const Case c(65536, 8, Data::Normal, {ScoreMetric::Identity, true, 10.f});
+  Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = size_t{64} << 20});
+  std::vector<float> lse(static_cast<size_t>(c.n));
+  float loss = 0;
+  const InfoNce in{{c.v1.data(), c.n, c.d}, {c.v2.data(), c.n, c.d}, {c.w0.data(), c.d, c.d},
+                   c.options.metric,        c.options.normalise,     c.options.inv_tau};
+  infonce_forward(ctx, {in, {lse.data(), c.n}, {&loss, 1}});
+  const RowCheck check = row_check(c);
+  for (int64_t i : {0, 31999, 65535}) EXPECT_NEAR(lse[static_cast<size_t>(i)], check.lse(i), 2e-5) << i;
+}
+
+// Beyond 16384 rows the blocks of the softmax are lower; a row of d_v1 is checked against double.
+TEST(InfoNceLarge, TrainsWithLowBlocks) {
+  const Case c(16500, 8, Data::Normal, {ScoreMetric::Identity, true, 10.f});
+  Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = size_t{64} << 20});
+  std::vector<float> d_v1(c.v1.size()), d_v2(c.v1.size()), d_w0(c.w0.size());
+  float loss = 0;
+  const InfoNce in{{c.v1.data(), c.n, c.d}, {c.v2.data(), c.n, c.d}, {c.w0.data(), c.d, c.d},
+                   c.options.metric,        c.options.normalise,     c.options.inv_tau};
+  infonce_train(ctx,
+                {in, {&loss, 1}, {d_v1.data(), c.n, c.d}, {d_v2.data(), c.n, c.d}, {d_w0.data(), c.d, c.d}});
+  const RowCheck check = row_check(c);
+  for (int64_t i : {0, 9001, 16499}) {
+    const double lse = check.lse(i), inv = check.inv1[static_cast<size_t>(i)];
+    std::vector<double> d_z(8), z(8);
+    for (int64_t j = 0; j < c.n; ++j) {
+      const double g = (std::exp(10 * check.score(i, j) - lse) - (i == j)) * 10 / static_cast<double>(c.n);
+      for (int64_t k = 0; k < 8; ++k) {
+        d_z[static_cast<size_t>(k)] += g * check.v2(j, k) * check.inv2[static_cast<size_t>(j)];
+      }
+    }
+    double along = 0, largest = 0;
+    for (int64_t k = 0; k < 8; ++k) {
+      z[static_cast<size_t>(k)] = check.v1(i, k) * inv;
+      along += z[static_cast<size_t>(k)] * d_z[static_cast<size_t>(k)];
+    }
+    for (double v : d_z) largest = std::max(largest, std::abs(v * inv));
+    for (size_t k = 0; k < 8; ++k) {
+      EXPECT_NEAR(d_v1[static_cast<size_t>(i) * 8 + k], (d_z[k] - z[k] * along) * inv, 2e-5 * largest) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pwdice::test
