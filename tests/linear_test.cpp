@@ -222,6 +222,18 @@ TEST_P(Linear, ReluPassesNothingWhereItIsOff) {
   expect_equal(got["d_x"], {0.f, 0.f, inf, inf});
 }
 
+TEST_P(Linear, InputGradientMayTakeThePlaceOfTheInput) {
+  for (const Shape& s : {Shape{61, 40, 3}, Shape{61, 33, 40}, Shape{200, 256, 256}}) {
+    const Problem p(s, Activation::Tanh, Data::Normal);
+    const Outputs got = run(p.scratch_bytes(), [&](OpRun& op) {
+      const Mat<float> x = op.in_out("x", p.x, s.n, s.in);
+      linear_backward_input(op.ctx,
+                            {op.in(p.d_pre, s.n, s.out), op.in(p.w, s.out, s.in), x, Activation::Tanh, x});
+    });
+    expect_close(got["x"], p.gradients<double>().d_x.data, p.gradients<float>().d_x.data);
+  }
+}
+
 TEST_P(Linear, RefusesWrongShapes) {
   const auto refuse = [&](const std::string& part, const std::function<void(OpRun&)>& body) {
     expect_error(ErrorCode::InvalidArgument, part, [&] {

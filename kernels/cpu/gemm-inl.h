@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iterator>
 
 #include "gemm_tile-inl.h"
 #include "parallel.h"
@@ -40,26 +39,6 @@ struct Panels {
   int64_t depth = 0, cols = 0;
 
   const float* at(int64_t panel, int64_t k) const { return data + (panel * depth + k) * Tile::kCols; }
-};
-
-// A left operand whose rows run along k. multiply() adds a block of rows times one block of a panel to
-// `part`.
-struct RowsInPlace {
-  Mat<const float> a;  // (m, k)
-
-  HWY_INLINE void multiply(Range rows, int64_t k, int64_t depth, const float* b, float* part,
-                           bool add) const {
-    tile_rows<Along::Rows>(rows.end - rows.begin, depth, a.row(rows.begin) + k, a.stride, b, part, add);
-  }
-  // The same for the first panel of a chunk, while the rows come from afar.
-  HWY_INLINE void multiply_first(Range rows, int64_t k, int64_t depth, const float* b, float* part,
-                                 bool add) const {
-    for (int64_t row = rows.begin; row < rows.end; row += Tile::kRows, part += Tile::kRows * Tile::kCols) {
-      const int64_t next = row + Tile::kRows, end = std::min(rows.end, next + Tile::kRows);
-      for (int64_t r = next; r < end; ++r) prefetch(a.row(r) + k, depth);
-      multiply({row, std::min(rows.end, next)}, k, depth, b, part, add);
-    }
-  }
 };
 
 // -- chunks ----------------------------------------------------------------------------------------------
@@ -98,24 +77,6 @@ HWY_INLINE void deliver(const float* part, Range rows, int64_t col, int64_t cols
   }
 }
 
-template <class Sink>
-HWY_INLINE void multiply_chunk(const RowsInPlace& a, const Panels& b, Range rows, Range panels,
-                               const Sink& sink) {
-  HWY_ALIGN float part[Tile::kBlockRows * Tile::kCols];
-  if (b.depth == 0) std::fill(std::begin(part), std::end(part), 0.f);
-  for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-    if constexpr (requires { sink.expect(0, 0); }) {
-      for (int64_t row = rows.begin; row < rows.end; ++row) sink.expect(row, panel * Tile::kCols);
-    }
-    for (int64_t k = 0; k < b.depth; k += Tile::kDepth) {
-      const int64_t depth = std::min(Tile::kDepth, b.depth - k);
-      panel == panels.begin ? a.multiply_first(rows, k, depth, b.at(panel, k), part, k > 0)
-                            : a.multiply(rows, k, depth, b.at(panel, k), part, k > 0);
-    }
-    deliver(part, rows, panel * Tile::kCols, b.cols, sink);
-  }
-}
-
 // -- C = A B ---------------------------------------------------------------------------------------------
 
 enum class Operand { Plain, Transposed };
@@ -137,11 +98,64 @@ inline Panels pack_panels(ThreadPool& pool, Mat<const float> w, Operand as, floa
   return {to, depth, cols};
 }
 
+// One tile, at most kRows high, to the sink. While it is computed the lines that the sink needs arrive in L1,
+// and in the first panel of a chunk, when the rows of A come from afar, those of the next tile.
+template <class Sink>
+HWY_INLINE void multiply_tile(Mat<const float> a, const Panels& b, Range rows, int64_t panel, bool first,
+                              const Sink& sink) {
+  HWY_ALIGN float part[Tile::kRows * Tile::kCols];
+  const int64_t count = rows.end - rows.begin, col = panel * Tile::kCols;
+  if constexpr (requires { sink.expect(0, 0); }) {
+    for (int64_t row = rows.begin; row < rows.end; ++row) sink.expect(row, col);
+  }
+  if (first) {
+    const int64_t end = std::min(a.rows, rows.end + Tile::kRows);
+    for (int64_t row = rows.end; row < end; ++row) prefetch(a.row(row), b.depth);
+  }
+  if (count == Tile::kRows && b.depth <= Tile::kDepth && col + Tile::kCols <= b.cols) {
+    tile_sums<Tile::kRows, Along::Rows>(b.depth, a.row(rows.begin), a.stride, b.at(panel, 0),
+                                        [&](int row, int64_t c, Floats sum)
+                                            HWY_ATTR { sink(rows.begin + row, col + c, sum, kLanes); });
+    return;
+  }
+  for (int64_t k = 0; k < b.depth; k += Tile::kDepth) {
+    const int64_t depth = std::min(Tile::kDepth, b.depth - k);
+    tile_rows<Along::Rows>(count, depth, a.row(rows.begin) + k, a.stride, b.at(panel, k), part, k > 0);
+  }
+  deliver(part, rows, col, b.cols, sink);
+}
+
+// A panel stays in L1 while a block of rows passes it by. When k is small, memory is the limit and not the
+// FMAs: then a block is one tile high, so that a handful of rows is written from end to end.
+template <class Sink>
+HWY_INLINE void multiply_chunk(Mat<const float> a, const Panels& b, Range rows, Range panels,
+                               const Sink& sink) {
+  constexpr int64_t kShallow = 32;  // all panels of a layer fit into L1
+  const int64_t step = b.depth <= kShallow ? Tile::kRows : Tile::kBlockRows;
+  for (int64_t begin = rows.begin; begin < rows.end; begin += step) {
+    const int64_t end = std::min(begin + step, rows.end);
+    for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
+      for (int64_t row = begin; row < end; row += Tile::kRows) {
+        multiply_tile(a, b, {row, std::min<int64_t>(row + Tile::kRows, end)}, panel, panel == panels.begin,
+                      sink);
+      }
+    }
+  }
+}
+
 template <class Sink>
 void rows_product(ThreadPool& pool, Mat<const float> a, const Panels& b, const Sink& sink) {
+  if (b.depth == 0) {
+    HWY_ALIGN const float zeros[Tile::kCols] = {};
+    for (int64_t row = 0; row < a.rows; ++row) {
+      for (int64_t col = 0; col < b.cols; col += Tile::kCols)
+        deliver(zeros, {row, row + 1}, col, b.cols, sink);
+    }
+    return;
+  }
   const Plan plan(a.rows, b.cols, b.depth);
   pool.parallel_for(plan.chunks, [&](int64_t chunk, int) HWY_ATTR {
-    multiply_chunk(RowsInPlace{a}, b, plan.row_range(chunk), plan.panel_range(chunk), sink);
+    multiply_chunk(a, b, plan.row_range(chunk), plan.panel_range(chunk), sink);
   });
 }
 

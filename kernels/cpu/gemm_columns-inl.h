@@ -5,10 +5,9 @@
 //
 //   C = sum_t A_t^T B_t      A_t (k_t, m), B_t (k_t, n);     sums = column sums of one of the A_t (the bias)
 //
-// Both operands run across k, so both are packed, 256 rows at a time, to stay in L2: A in strips, B in
-// panels. When one side is narrow (a first layer or a head) packing both would cost more than the product:
-// then each chunk owns panels of the wide side, packs them into its own buffer and reads the narrow side in
-// place. Either way an element of C has one owner, which adds the blocks of k in order.
+// k is cut into at most eight slices by shape alone; a slice packs its own rows, makes a partial result, and
+// the partial results are added in order. Rows stay with the thread that made them, and no core reads what
+// another one has just packed, which costs a quarter of the time on two cores.
 
 #if defined(PWDICE_KERNELS_CPU_GEMM_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PWDICE_KERNELS_CPU_GEMM_COLUMNS_INL_H_
@@ -34,6 +33,7 @@ struct ColumnsTerm {
 using ColumnsTerms = std::initializer_list<ColumnsTerm>;
 
 inline constexpr int64_t kNarrow = 32;
+inline constexpr int64_t kSliceRows = 128;
 static_assert(kNarrow <= Tile::kBlockRows);
 
 struct StoreInto {
@@ -90,52 +90,7 @@ inline void store_sums(const double* total, Vec<float> sums) {
   for (int64_t i = 0; i < sums.size; ++i) sums[i] = static_cast<float>(total[i]);
 }
 
-// -- one side narrow -------------------------------------------------------------------------------------
-
-// wide (k, n), n wide; narrow (k, m), m <= kNarrow. The result is delivered as (m, n).
-struct NarrowTerm {
-  Mat<const float> narrow, wide;
-  bool sum_wide;
-};
-
-// One panel of the result, and the sums of the wide side's columns that belong to it.
-template <class Sink>
-HWY_INLINE void narrow_panel(const NarrowTerm* terms, int64_t count, int64_t panel, const Sink& sink,
-                             Vec<float> sums) {
-  HWY_ALIGN float packed[Tile::kDepth * Tile::kCols];
-  HWY_ALIGN float part[Tile::kBlockRows * Tile::kCols] = {};
-  double total[Tile::kCols] = {};
-  const int64_t m = terms->narrow.cols, n = terms->wide.cols;
-  const int64_t col = panel * Tile::kCols, cols = std::min(Tile::kCols, n - col);
-  for (int64_t t = 0; t < count; ++t) {
-    const auto& [narrow, wide, sum_wide] = terms[t];
-    for (int64_t k = 0; k < wide.rows; k += Tile::kDepth) {
-      const int64_t depth = std::min(Tile::kDepth, wide.rows - k);
-      pack_panels(wide.row(k) + col, wide.stride, depth, cols, packed);
-      tile_rows<Along::Columns>(m, depth, narrow.row(k), narrow.stride, packed, part, true);
-      if (sum_wide) add_column_sums(packed, Tile::kCols, depth, Tile::kCols, total);
-    }
-  }
-  deliver(part, {0, m}, col, n, sink);
-  if (sums.size > 0) store_sums(total, sums.slice(col, cols));
-}
-
-template <class Sink>
-void narrow_product(ThreadPool& pool, const NarrowTerm* terms, int64_t count, const Sink& sink,
-                    Vec<float> sums) {
-  const int64_t panels = panel_count(terms->wide.cols);
-  int64_t depth = 0;
-  for (int64_t t = 0; t < count; ++t) depth += terms[t].wide.rows;
-  const int64_t step =
-      std::clamp<int64_t>(65536 / std::max<int64_t>(1, depth * Tile::kCols * terms->narrow.cols), 1,
-                          std::max<int64_t>(1, panels));
-  pool.parallel_for(chunk_count(panels, step), [&](int64_t chunk, int) HWY_ATTR {
-    const Range range = chunk_range(panels, step, chunk);
-    for (int64_t p = range.begin; p < range.end; ++p) narrow_panel(terms, count, p, sink, sums);
-  });
-}
-
-// -- both sides wide -------------------------------------------------------------------------------------
+// -- slices of k -----------------------------------------------------------------------------------------
 
 // Rows [begin, end) of one term.
 struct Slice {
@@ -143,7 +98,6 @@ struct Slice {
   int64_t begin, end;
 };
 
-// At least two slices to a term where it has 256 rows, so that two threads share it; more as the rows grow.
 struct Slices {
   Slice list[kGemmMaxSlices];
   int64_t count = 0;
@@ -151,7 +105,7 @@ struct Slices {
   explicit Slices(ColumnsTerms terms) {
     const auto most = kGemmMaxSlices / static_cast<int64_t>(terms.size());
     for (const ColumnsTerm& term : terms) {
-      const int64_t pieces = std::clamp<int64_t>(term.a.rows / 128, 1, most);
+      const int64_t pieces = std::clamp<int64_t>(term.a.rows / kSliceRows, 1, most);
       const int64_t step = chunk_count(term.a.rows, pieces);
       for (int64_t row = 0; row < term.a.rows; row += step) {
         list[count++] = {&term, row, std::min(row + step, term.a.rows)};
@@ -164,15 +118,14 @@ struct PackBuffer {
   float *strips, *panels;
 };
 
-// c = sum over the slice of a^T b; total = sum of a's columns, if wanted.
-inline void multiply_slice(const Slice& slice, const PackBuffer& packed, Mat<float> c, double* total) {
+// c = sum over the slice of a^T b, both packed.
+inline void multiply_wide(const Slice& slice, const PackBuffer& packed, Mat<float> c) {
   const auto& [a, b, sum_a] = *slice.term;
   HWY_ALIGN float part[Tile::kRows * Tile::kCols];
   for (int64_t k = slice.begin; k < slice.end; k += Tile::kDepth) {
     const int64_t depth = std::min(Tile::kDepth, slice.end - k);
     pack_strips(a.row(k), a.stride, depth, c.rows, packed.strips);
     pack_panels(b.row(k), b.stride, depth, c.cols, packed.panels);
-    if (sum_a) add_column_sums(a.row(k), a.stride, depth, c.rows, total);
     const StoreInto sink{c, k > slice.begin};
     for (int64_t col = 0; col < c.cols; col += Tile::kCols) {
       for (int64_t row = 0; row < c.rows; row += Tile::kRows) {
@@ -181,6 +134,37 @@ inline void multiply_slice(const Slice& slice, const PackBuffer& packed, Mat<flo
         deliver(part, {row, std::min<int64_t>(row + Tile::kRows, c.rows)}, col, c.cols, sink);
       }
     }
+  }
+}
+
+// The same when one side is narrow (a first layer or a head) and packing it would cost more than it gains: it
+// is read in place, and the wide side packed panel by panel. Delivered as (narrow, wide).
+template <class Sink>
+HWY_INLINE void multiply_narrow(Mat<const float> narrow, Mat<const float> wide, const Sink& sink) {
+  HWY_ALIGN float packed[Tile::kDepth * Tile::kCols];
+  HWY_ALIGN float part[Tile::kBlockRows * Tile::kCols];
+  for (int64_t col = 0; col < wide.cols; col += Tile::kCols) {
+    for (int64_t k = 0; k < wide.rows; k += Tile::kDepth) {
+      const int64_t depth = std::min(Tile::kDepth, wide.rows - k);
+      pack_panels(wide.row(k) + col, wide.stride, depth, std::min(Tile::kCols, wide.cols - col), packed);
+      tile_rows<Along::Columns>(narrow.cols, depth, narrow.row(k), narrow.stride, packed, part, k > 0);
+    }
+    deliver(part, {0, narrow.cols}, col, wide.cols, sink);
+  }
+}
+
+inline void multiply_slice(const Slice& slice, const PackBuffer& packed, Mat<float> c, double* total) {
+  const auto& [a, b, sum_a] = *slice.term;
+  const int64_t rows = slice.end - slice.begin;
+  for (int64_t k = slice.begin; sum_a && k < slice.end; k += Tile::kDepth) {
+    add_column_sums(a.row(k), a.stride, std::min(Tile::kDepth, slice.end - k), a.cols, total);
+  }
+  if (a.cols <= kNarrow) {
+    multiply_narrow(a.slice_rows(slice.begin, rows), b.slice_rows(slice.begin, rows), StoreInto{c});
+  } else if (b.cols <= kNarrow) {
+    multiply_narrow(b.slice_rows(slice.begin, rows), a.slice_rows(slice.begin, rows), StoreTransposed{c});
+  } else {
+    multiply_wide(slice, packed, c);
   }
 }
 
@@ -202,9 +186,10 @@ inline void add_partials(ThreadPool& pool, Mat<float> c, const float* partials, 
   });
 }
 
-// The first slice writes to c itself. Buffers belong to threads while there are enough, so that they stay in
-// the thread's cache; which buffer a slice uses does not show in its result.
-inline void wide_product(Context& ctx, ColumnsTerms terms, Mat<float> c, Vec<float> sums, const char* op) {
+// c (m, n); sums (m), or empty when no term asks. Borrows at most gemm_columns_bytes(m, n). The first slice
+// writes to c itself. Buffers belong to threads while there are enough, so that they stay in the thread's
+// cache; which buffer a slice uses does not show in its result.
+inline void columns_product(Context& ctx, ColumnsTerms terms, Mat<float> c, Vec<float> sums, const char* op) {
   const Slices slices(terms);
   if (slices.count == 0) {
     for (int64_t i = 0; i < c.rows; ++i) std::fill_n(c.row(i), c.cols, 0.f);
@@ -213,8 +198,9 @@ inline void wide_product(Context& ctx, ColumnsTerms terms, Mat<float> c, Vec<flo
   }
   const ScratchScope scope(ctx.scratch());
   Scratch& scratch = ctx.scratch();
-  PackBuffer buffers[kGemmMaxSlices];
-  const int64_t count = std::min<int64_t>(slices.count, ctx.threads());
+  PackBuffer buffers[kGemmMaxSlices] = {};
+  const bool wide = c.rows > kNarrow && c.cols > kNarrow;
+  const int64_t count = wide ? std::min<int64_t>(slices.count, ctx.threads()) : 0;
   for (int64_t i = 0; i < count; ++i) {
     buffers[i].strips = scratch.take<float>(Tile::kDepth * strip_count(c.rows) * Tile::kRows, op);
     buffers[i].panels = scratch.take<float>(Tile::kDepth * panel_count(c.cols) * Tile::kCols, op);
@@ -232,31 +218,6 @@ inline void wide_product(Context& ctx, ColumnsTerms terms, Mat<float> c, Vec<flo
     for (int64_t i = 0; i < c.rows; ++i) totals[i] += totals[s * c.rows + i];
   }
   store_sums(totals, sums);
-}
-
-// -- either ----------------------------------------------------------------------------------------------
-
-// c (m, n); sums (m), or empty when no term asks. Borrows at most gemm_columns_bytes(m, n). Two terms at
-// most.
-inline void columns_product(Context& ctx, ColumnsTerms terms, Mat<float> c, Vec<float> sums, const char* op) {
-  if (c.rows > kNarrow && c.cols > kNarrow) return wide_product(ctx, terms, c, sums, op);
-  ThreadPool& pool = ctx.pool();
-  NarrowTerm narrow[2];
-  int64_t count = 0;
-  if (c.rows <= kNarrow) {
-    double total[kNarrow] = {};
-    for (const auto& [a, b, sum_a] : terms) {
-      narrow[count++] = {a, b, false};
-      for (int64_t k = 0; sum_a && k < a.rows; k += Tile::kDepth) {
-        add_column_sums(a.row(k), a.stride, std::min(Tile::kDepth, a.rows - k), a.cols, total);
-      }
-    }
-    narrow_product(pool, narrow, count, StoreInto{c}, {});
-    store_sums(total, sums);
-  } else {
-    for (const auto& [a, b, sum_a] : terms) narrow[count++] = {b, a, sum_a};
-    narrow_product(pool, narrow, count, StoreTransposed{c}, sums);
-  }
 }
 
 }  // namespace HWY_NAMESPACE

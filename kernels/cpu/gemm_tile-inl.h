@@ -71,11 +71,11 @@ HWY_INLINE void store_part(Floats v, float* p, int64_t count) {
   count >= kLanes ? hn::StoreU(v, d, p) : store_n(v, d, p, static_cast<size_t>(count));
 }
 
-// Asks for the cache lines of `count` floats, to be in L2 when they are needed some hundred cycles later. The
-// tiles touch many short runs at a wide stride, which the hardware does not foresee.
+// Asks for the cache lines of `count` floats some hundred cycles before they are needed. The tiles touch many
+// short runs at a wide stride, which the hardware does not foresee.
 HWY_INLINE void prefetch(const float* p, int64_t count) {
   constexpr int64_t kLine = 16;
-  for (int64_t i = 0; i < count; i += kLine) __builtin_prefetch(p + i, 0, 2);
+  for (int64_t i = 0; i < count; i += kLine) __builtin_prefetch(p + i);
 }
 
 // -- the tile --------------------------------------------------------------------------------------------
@@ -83,9 +83,9 @@ HWY_INLINE void prefetch(const float* p, int64_t count) {
 // How the tile finds a(r, k): rows of a row-major matrix, or columns of one (k runs down the rows).
 enum class Along { Rows, Columns };
 
-template <int kRows, Along kAlong>
-HWY_NOINLINE void tile_product(int64_t depth, const float* HWY_RESTRICT a, int64_t a_stride,
-                               const float* HWY_RESTRICT b, float* HWY_RESTRICT part, bool add) {
+template <int kRows, Along kAlong, class Finish>
+HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_stride,
+                          const float* HWY_RESTRICT b, const Finish& finish) {
   constexpr int kVectors = Tile::kVectors;
   const FloatTag d;
   Floats sum[kRows][kVectors];
@@ -110,11 +110,19 @@ HWY_NOINLINE void tile_product(int64_t depth, const float* HWY_RESTRICT a, int64
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      float* to = part + r * Tile::kCols + v * kLanes;
-      hn::Store(add ? hn::Add(hn::Load(d, to), sum[r][v]) : sum[r][v], d, to);
-    }
+    for (int v = 0; v < kVectors; ++v) finish(r, v * kLanes, sum[r][v]);
   }
+}
+
+// The sums to `part`, or added to it.
+template <int kRows, Along kAlong>
+HWY_NOINLINE void tile_product(int64_t depth, const float* a, int64_t a_stride, const float* b,
+                               float* HWY_RESTRICT part, bool add) {
+  const FloatTag d;
+  tile_sums<kRows, kAlong>(depth, a, a_stride, b, [&](int row, int64_t col, Floats sum) HWY_ATTR {
+    float* to = part + row * Tile::kCols + col;
+    hn::Store(add ? hn::Add(hn::Load(d, to), sum) : sum, d, to);
+  });
 }
 
 // Any number of rows: whole tiles, then the rest in tiles of 8, 4, 2 and 1.

@@ -38,7 +38,7 @@ uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, uint3
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads) : stretches_(static_cast<size_t>(threads > 1 ? threads : 1)) {
   workers_.reserve(threads > 1 ? threads - 1 : 0);
   for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
 }
@@ -57,9 +57,14 @@ void ThreadPool::run(int64_t chunks, Call call, void* body) {
     return;
   }
   loop_ = {call, body, chunks};
-  next_.store(0, std::memory_order_relaxed);
+  const int64_t threads = this->threads();
+  for (int64_t t = 0; t < threads; ++t) {
+    Stretch& stretch = stretches_[static_cast<size_t>(t)];
+    stretch.next.store(chunks * t / threads, std::memory_order_relaxed);
+    stretch.end = chunks * (t + 1) / threads;
+  }
   const uint32_t before = state_.load(std::memory_order_relaxed);            // closed, nobody inside
-  state_.store((before + kNextLoop) & ~kClosed, std::memory_order_release);  // publishes loop_ and next_
+  state_.store((before + kNextLoop) & ~kClosed, std::memory_order_release);  // publishes the loop
   state_.notify_all();
   take_chunks(0);
   uint32_t state = state_.fetch_or(kClosed, std::memory_order_acq_rel);
@@ -93,13 +98,17 @@ bool ThreadPool::join(uint32_t loop) {
 }
 
 void ThreadPool::take_chunks(int thread) {
+  const size_t count = stretches_.size();
   try {
-    for (int64_t c = next_.fetch_add(1, std::memory_order_relaxed); c < loop_.chunks;
-         c = next_.fetch_add(1, std::memory_order_relaxed)) {
-      loop_.call(loop_.body, c, thread);
+    for (size_t i = 0; i < count; ++i) {
+      Stretch& stretch = stretches_[(static_cast<size_t>(thread) + i) % count];
+      while (stretch.next.load(std::memory_order_relaxed) < stretch.end) {
+        const int64_t chunk = stretch.next.fetch_add(1, std::memory_order_relaxed);
+        if (chunk < stretch.end) loop_.call(loop_.body, chunk, thread);
+      }
     }
   } catch (...) {
-    next_.store(loop_.chunks, std::memory_order_relaxed);
+    for (Stretch& stretch : stretches_) stretch.next.store(stretch.end, std::memory_order_relaxed);
     if (!failed_.exchange(true, std::memory_order_acq_rel)) error_ = std::current_exception();
   }
 }

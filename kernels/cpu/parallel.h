@@ -11,9 +11,14 @@
 
 namespace pwdice::cpu {
 
-// Threads that run numbered chunks of one loop at a time. Which thread runs a chunk is left to chance; what
-// a chunk computes is not: an op derives its chunks from the shape alone and merges partial results in chunk
-// order, so its bits do not depend on the thread count.
+// Threads that run numbered chunks of one loop at a time. Which thread runs a chunk does not matter to what
+// it computes: an op derives its chunks from the shape alone and merges partial results in chunk order, so
+// its bits do not depend on the thread count.
+//
+// It matters to the caches, though. Each thread begins with its own stretch of the chunks and helps the
+// others when that is done; ops number their chunks along the rows of the batch, so that one op after another
+// finds a thread's rows where that thread left them. (Two cores that trade their rows at random make the ops
+// which only pass over memory slower than one core alone.)
 //
 // Plain std::thread and atomics, so that ThreadSanitizer sees every hand-over. A loop takes no lock and
 // allocates nothing: workers spin briefly for the next loop and then sleep on a futex (std::atomic::wait).
@@ -55,7 +60,11 @@ class ThreadPool {
   std::atomic<bool> failed_{false};
   // The number of the loop, whether it is closed to workers who have not joined, and how many have.
   static constexpr uint32_t kJoined = (1u << 11) - 1, kClosed = 1u << 11, kNextLoop = 1u << 12;
-  alignas(64) std::atomic<int64_t> next_{0};
+  struct alignas(64) Stretch {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+  std::vector<Stretch> stretches_;  // one per thread
   alignas(64) std::atomic<uint32_t> state_{kClosed};
   bool stop_ = false;
   std::vector<std::thread> workers_;
