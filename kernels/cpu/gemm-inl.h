@@ -77,6 +77,24 @@ HWY_INLINE void deliver(const float* part, Range rows, int64_t col, int64_t cols
   }
 }
 
+// A sink with the matrices it touches, each of the shape of C.
+template <class F, size_t kCount>
+struct SinkOver {
+  F f;
+  Mat<const float> touched[kCount];
+
+  HWY_INLINE void operator()(int64_t row, int64_t col, Floats v, int64_t count) const {
+    f(row, col, v, count);
+  }
+  HWY_INLINE void expect(int64_t row, int64_t col) const {
+    for (const Mat<const float>& m : touched) prefetch(m.row(row) + col, Tile::kCols);
+  }
+};
+template <class F, class... Matrix>
+HWY_INLINE auto sink_over(F f, const Matrix&... touched) {
+  return SinkOver<F, sizeof...(Matrix)>{f, {touched...}};
+}
+
 // -- C = A B ---------------------------------------------------------------------------------------------
 
 enum class Operand { Plain, Transposed };

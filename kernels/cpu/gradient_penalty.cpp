@@ -70,20 +70,21 @@ void forward(Context& ctx, const GradientPenaltyForward& op) {
   const ScratchScope scope(ctx.scratch());
   const int64_t n = op.x.rows, m = op.w1.rows;
   const Mat<float> u2 = take_matrix(ctx, n, m, name), u1 = take_matrix(ctx, n, m, name);
-  product(ctx, op.x, op.w1, Operand::Transposed, name,
-          [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
-            store_part(activate<kAct>(hn::Add(v, load_part(op.b1.data + j, count))), op.h1.row(i) + j, count);
-          });
-  product(ctx, op.h1, op.w2, Operand::Transposed, name,
-          [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
-            const Floats h2 = activate<kAct>(hn::Add(v, load_part(op.b2.data + j, count)));
-            store_part(h2, op.h2.row(i) + j, count);
-            store_part(times_slope<kAct>(load_part(op.w3.data + j, count), h2), u2.row(i) + j, count);
-          });
-  product(ctx, u2, op.w2, Operand::Plain, name, [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
+  const auto to_h1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
+    store_part(activate<kAct>(hn::Add(v, load_part(op.b1.data + j, count))), op.h1.row(i) + j, count);
+  };
+  const auto to_h2_u2 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
+    const Floats h2 = activate<kAct>(hn::Add(v, load_part(op.b2.data + j, count)));
+    store_part(h2, op.h2.row(i) + j, count);
+    store_part(times_slope<kAct>(load_part(op.w3.data + j, count), h2), u2.row(i) + j, count);
+  };
+  const auto to_v1_u1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
     store_part(v, op.v1.row(i) + j, count);
     store_part(times_slope<kAct>(v, load_part(op.h1.row(i) + j, count)), u1.row(i) + j, count);
-  });
+  };
+  product(ctx, op.x, op.w1, Operand::Transposed, name, sink_over(to_h1, op.h1));
+  product(ctx, op.h1, op.w2, Operand::Transposed, name, sink_over(to_h2_u2, op.h2, u2));
+  product(ctx, u2, op.w2, Operand::Plain, name, sink_over(to_v1_u1, op.h1, op.v1, u1));
   product(ctx, u1, op.w1, Operand::Plain, name, StoreInto{op.g});
   penalty(ctx.pool(), op);
 }
@@ -105,45 +106,47 @@ struct BackwardScratch {
   Mat<float> r, u1, q, a1, u2, m_f2, a2;
 };
 
-// Tanh only: a1 = f1 (a2 W2) + c1, where a1 still holds c1.
+// q = p f1, m = q W2^T and what follows from them element by element; a1 holds c1 = f''(h1) p v1 until later.
 template <Activation kAct>
-void second_order_rows(Context& ctx, const GradientPenaltyBackward& op, const BackwardScratch& s,
-                       const char* name) {
-  product(ctx, s.a2, op.w2, Operand::Plain, name,
-          [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
-            float* a1 = s.a1.row(i) + j;
-            const Floats first = times_slope<kAct>(v, load_part(op.h1.row(i) + j, count));
-            store_part(hn::Add(first, load_part(a1, count)), a1, count);
-          });
+void backward_rows(Context& ctx, const GradientPenaltyBackward& op, const BackwardScratch& s,
+                   const char* name) {
+  constexpr bool kCurved = kAct == Activation::Tanh;
+  const auto to_u1_q_c1 = [&](int64_t i, int64_t j, Floats p, int64_t count) HWY_ATTR {
+    const Floats h1 = load_part(op.h1.row(i) + j, count), v1 = load_part(op.v1.row(i) + j, count);
+    store_part(times_slope<kAct>(v1, h1), s.u1.row(i) + j, count);
+    store_part(times_slope<kAct>(p, h1), s.q.row(i) + j, count);
+    if (kCurved) store_part(times_curvature<kAct>(hn::Mul(p, v1), h1), s.a1.row(i) + j, count);
+  };
+  const auto to_u2_mf2_a2 = [&](int64_t i, int64_t j, Floats m, int64_t count) HWY_ATTR {
+    const Floats h2 = load_part(op.h2.row(i) + j, count), w3 = load_part(op.w3.data + j, count);
+    store_part(times_slope<kAct>(w3, h2), s.u2.row(i) + j, count);
+    store_part(times_slope<kAct>(m, h2), s.m_f2.row(i) + j, count);
+    if (kCurved) store_part(times_curvature<kAct>(hn::Mul(m, w3), h2), s.a2.row(i) + j, count);
+  };
+  product(ctx, s.r, op.w1, Operand::Transposed, name, sink_over(to_u1_q_c1, op.h1, op.v1, s.u1, s.q, s.a1));
+  product(ctx, s.q, op.w2, Operand::Transposed, name, sink_over(to_u2_mf2_a2, op.h2, s.u2, s.m_f2, s.a2));
+  if constexpr (kCurved) {
+    const auto to_a1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
+      float* a1 = s.a1.row(i) + j;
+      const Floats first = times_slope<kAct>(v, load_part(op.h1.row(i) + j, count));
+      store_part(hn::Add(first, load_part(a1, count)), a1, count);
+    };
+    product(ctx, s.a2, op.w2, Operand::Plain, name, sink_over(to_a1, op.h1, s.a1));
+  }
 }
 
 template <Activation kAct>
 void backward(Context& ctx, const GradientPenaltyBackward& op) {
   const char* name = "gradient_penalty_backward";
-  constexpr bool kCurved = kAct == Activation::Tanh;
   const ScratchScope scope(ctx.scratch());
   const int64_t n = op.x.rows, m = op.w1.rows;
   const auto hidden = [&] { return take_matrix(ctx, n, m, name); };
   const BackwardScratch s{
       take_matrix(ctx, n, op.x.cols, name), hidden(), hidden(), hidden(), hidden(), hidden(), hidden()};
   scaled_gradient(ctx.pool(), op, s.r);
-  product(ctx, s.r, op.w1, Operand::Transposed, name,
-          [&](int64_t i, int64_t j, Floats p, int64_t count) HWY_ATTR {
-            const Floats h1 = load_part(op.h1.row(i) + j, count), v1 = load_part(op.v1.row(i) + j, count);
-            store_part(times_slope<kAct>(v1, h1), s.u1.row(i) + j, count);
-            store_part(times_slope<kAct>(p, h1), s.q.row(i) + j, count);
-            if (kCurved) store_part(times_curvature<kAct>(hn::Mul(p, v1), h1), s.a1.row(i) + j, count);
-          });
-  product(ctx, s.q, op.w2, Operand::Transposed, name,
-          [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
-            const Floats h2 = load_part(op.h2.row(i) + j, count), w3 = load_part(op.w3.data + j, count);
-            store_part(times_slope<kAct>(w3, h2), s.u2.row(i) + j, count);
-            store_part(times_slope<kAct>(v, h2), s.m_f2.row(i) + j, count);
-            if (kCurved) store_part(times_curvature<kAct>(hn::Mul(v, w3), h2), s.a2.row(i) + j, count);
-          });
+  backward_rows<kAct>(ctx, op, s, name);
   cpu::column_sum(ctx, ColumnSum{s.m_f2, op.d_w3});
-  if constexpr (kCurved) {
-    second_order_rows<kAct>(ctx, op, s, name);
+  if constexpr (kAct == Activation::Tanh) {
     columns_product(ctx, {{s.u1, s.r}, {s.a1, op.x, true}}, op.d_w1, op.d_b1, name);
     columns_product(ctx, {{s.u2, s.q}, {s.a2, op.h1, true}}, op.d_w2, op.d_b2, name);
   } else {
