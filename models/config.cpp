@@ -199,7 +199,7 @@ void validate(const Config& c) {
   one_of("contrastive.metric", c.contrastive.metric, {"learned_pd", "learned_spd", "learned", "learned_sphere"});
   one_of("policy.schedule", c.policy.schedule, {"step", "epoch"});
   one_of("policy.sampling", c.policy.sampling, {"weighted", "uniform"});
-  PWDICE_CHECK(c.transport != "semidual" || c.divergence == "kl",
+  PWDICE_CHECK(c.method != "pwdice" || c.transport != "semidual" || c.divergence == "kl",
                "config: transport = \"semidual\" exists for divergence = \"kl\" alone, not for \"{}\"", c.divergence);
   at_least("seed", static_cast<double>(c.seed), 0), within("threads", static_cast<double>(c.threads), 0, 1025);
   within("gamma", c.gamma, 0, 1);

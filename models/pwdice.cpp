@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "../kernels/reduce.h"
+
 namespace pwdice {
 namespace {
 
@@ -188,7 +190,16 @@ int64_t Trainer::planned_policy_steps(int64_t dual_steps) const {
 void Trainer::refresh_weights(Context& ctx) {
   if (!potentials_) return;
   potentials_->weights(ctx, actor_.weights());
-  actor_.use_weights(ctx);
+  // Early chi2 potentials may give nobody a positive weight; then everybody counts alike until the next pass.
+  const Array<float> largest(ctx, 1);
+  reduce_max(ctx, {actor_.weights(), largest.view()});
+  const float top = download(ctx, largest.view())[0];
+  if (!std::isfinite(top)) fail(ErrorCode::NotFinite, "the largest weight of the policy is {}", top);
+  if (top > 0) {
+    actor_.use_weights(ctx);
+  } else {
+    actor_.use_equal_weights(ctx);
+  }
   have_weights_ = true;
 }
 

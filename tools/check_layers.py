@@ -7,7 +7,7 @@
 
 Each layer may include what stands to its left; bench, tests and tools never include one another. Headers of the
 project are included by relative path. CUDA's appear under kernels/cuda and in bench, HDF5's in datasets/hdf5_* and
-in the reader of golden files. Sources have at most 400 lines and two licence lines, READMEs at most 40.
+in the tests' reader of golden files and writer of hostile ones. Sources have at most 400 lines and two licence lines, READMEs at most 60.
 
     tools/check_layers.py [root]        prints one line per violation; exit status 1 if there is any
 """
@@ -19,7 +19,7 @@ LAYER = {"kernels": 0, "host": 1, "datasets": 2, "models": 3, "bench": 4, "tests
 SOURCES = (".h", ".cpp", ".cu", ".cuh")
 LICENSED = SOURCES + (".py", ".sh", ".cmake", "CMakeLists.txt")
 LICENCE = ("SPDX-License-Identifier: MIT", "Copyright (c) 2026 The pwdice authors")
-MAX_LINES, MAX_README_LINES = 400, 40
+MAX_LINES, MAX_README_LINES = 400, 60
 
 # What a foreign header is, and where it may be included. ptxcpu stands in for the CUDA runtime: it and the tests
 # that talk to it are CUDA programs.
@@ -28,7 +28,7 @@ FOREIGN = (
      re.compile(r"^(kernels/cuda/|bench/|tools/ptxcpu/|tests/(ptxcpu|cuda)/)"),
      "CUDA headers belong under kernels/cuda and bench"),
     (re.compile(r"^(hdf5|H5[A-Z]\w*)\.h$"),
-     re.compile(r"^(datasets/hdf5_\w+\.(h|cpp)|tests/golden\.cpp)$"), "HDF5 headers belong in datasets/hdf5_*"),
+     re.compile(r"^(datasets/hdf5_\w+\.(h|cpp)|tests/golden\.cpp|tests/hdf5_library\.h)$"), "HDF5 headers belong in datasets/hdf5_*"),
 )
 INSTALLED = re.compile(r"^tests/consumer/")  # users' programs: they see the installed headers, not the tree
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
