@@ -115,11 +115,13 @@ void check_size(const Source& source, const ArrayShape& shape, const Layout& lay
            max_bytes);
     }
     claimed = grid.chunks_exactly() * std::max(1.0, grid.chunk_bytes() / (deflated ? kBestDeflate : 1));
-  } else if (layout.storage == Storage::Compact) {
-    if (layout.compact.size() >= static_cast<size_t>(shape.bytes)) return;
-  } else if (shape.bytes > 0 &&
-             (layout.address == kNowhere || layout.bytes < static_cast<uint64_t>(shape.bytes))) {
-    fail(ErrorCode::BadFile, "{} is incomplete: its {} bytes were never written", where, shape.bytes);
+  } else {
+    const bool compact = layout.storage == Storage::Compact;
+    const uint64_t held = compact ? layout.compact.size() : layout.address == kNowhere ? 0 : layout.bytes;
+    if (held < static_cast<uint64_t>(shape.bytes)) {
+      fail(ErrorCode::BadFile, "{} is incomplete: of its {} bytes only {} were written", where, shape.bytes,
+           held);
+    }
   }
   if (claimed > static_cast<double>(source.size())) {
     fail(ErrorCode::BadFile, "{} claims {} bytes, more than a file of {} can hold", where, shape.bytes,
