@@ -20,7 +20,7 @@ namespace {
 
 template <Activation kAct>
 void backward(ThreadPool& pool, const ActivationBackward& op) {
-  const auto [n, width] = std::pair(op.y.rows, op.y.cols);
+  const int64_t n = op.y.rows, width = op.y.cols;
   const int64_t step = std::max<int64_t>(1, 16384 / width);
   pool.parallel_for(chunk_count(n, step), [&](int64_t chunk, int) HWY_ATTR {
     const Range rows = chunk_range(n, step, chunk);

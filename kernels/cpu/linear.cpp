@@ -79,7 +79,7 @@ HWY_INLINE void dot_rows(const float* x, Mat<const float> w, int64_t j, float* p
 
 template <Activation kAct>
 void dot_forward(ThreadPool& pool, const LinearForward& op) {
-  const auto [n, out] = std::pair(op.y.rows, op.y.cols);
+  const int64_t n = op.y.rows, out = op.y.cols;
   const BiasAndActivation<kAct> sink{op.b, op.y};
   const int64_t step = std::max<int64_t>(1, 65536 / std::max<int64_t>(1, out * op.w.cols));
   pool.parallel_for(chunk_count(n, step), [&](int64_t chunk, int) HWY_ATTR {
