@@ -10,8 +10,7 @@
 # cpu   g++, all tests of the CPU backend, MuJoCo parity, the installed package
 # cuda  nvcc for every supported architecture; the PTX of every kernel executed on the CPU (skipped, and counted
 #       as skipped, where there is no nvcc)
-# asan  clang++ with AddressSanitizer and UndefinedBehaviorSanitizer, and a short run of the fuzz targets
-# tsan  clang++ with ThreadSanitizer
+# asan  AddressSanitizer and UndefinedBehaviorSanitizer        tsan  ThreadSanitizer, the ops and the runtime
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -45,8 +44,7 @@ run_preset() {
 run_part() {
   case $1 in
     cpu) run_preset cpu . -DPWDICE_WERROR=ON ;;
-    asan) run_preset asan . -DPWDICE_WERROR=ON -DCMAKE_CXX_COMPILER=clang++ -DPWDICE_FUZZ=ON ;;
-    tsan) run_preset tsan . -DPWDICE_WERROR=ON -DCMAKE_CXX_COMPILER=clang++ ;;
+    asan | tsan) run_preset "$1" . ;;
     cuda)
       if [ -z "$nvcc" ]; then
         say "cuda: skipped, there is no nvcc"
