@@ -46,6 +46,8 @@ void run(int argc, char** argv) {
   pwdice::bench::register_train_steps(suite);
   pwdice::bench::register_linear(suite);
   pwdice::bench::register_act(suite);
+  pwdice::bench::register_infonce(suite);
+  pwdice::bench::register_transport(suite);
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 }

@@ -26,6 +26,8 @@ struct Suite {
 void register_linear(Suite& suite);
 void register_train_steps(Suite& suite);
 void register_act(Suite& suite);
+void register_infonce(Suite& suite);
+void register_transport(Suite& suite);
 
 // Times `body` and puts beside the mean that GoogleBenchmark prints: the median, the machine's bound for
 // `work` and how many times the bound the median is.

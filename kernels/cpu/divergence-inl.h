@@ -8,8 +8,8 @@
 //   Chi2Exact  1/n sum relu(y + 1)^2/2 - 1/2  p_i = relu(y_i + 1)/n
 //
 // Work     chunks of kDivergenceChunk values, partial sums merged in chunk order.
-// Numerics Kl relative to the maximum of the whole vector; sums float over the lanes of a chunk, double over
-//          lanes and chunks, so that the p of Kl sum to 1 to rounding.
+// Numerics Kl relative to the maximum of the whole vector; sums float over the lanes of 512 values, double
+//          beyond, so that the p of Kl sum to 1 to rounding.
 // Cost     n exp, three passes over y.
 
 #if defined(PWDICE_KERNELS_CPU_DIVERGENCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -97,6 +97,18 @@ void for_chunks(ThreadPool& pool, int64_t n, double* parts, const Body& body) {
     parts[chunk] = body(chunk_range(n, kDivergenceChunk, chunk));
   });
 }
+// The same for sums: body is called for short pieces of the chunk, so that float sums stay short on any
+// target.
+template <class Body>
+void sum_chunks(ThreadPool& pool, int64_t n, double* parts, const Body& body) {
+  constexpr int64_t kPiece = 512;
+  for_chunks(pool, n, parts, [&](Range range) HWY_ATTR {
+    double sum = 0;
+    for (int64_t i = range.begin; i < range.end; i += kPiece)
+      sum += body({i, std::min(i + kPiece, range.end)});
+    return sum;
+  });
+}
 inline double merged_sum(const double* parts, int64_t chunks) {
   double sum = 0;
   for (int64_t c = 0; c < chunks; ++c) sum += parts[c];
@@ -110,7 +122,7 @@ inline double kl_in_place(ThreadPool& pool, Vec<float> y, double* parts) {
   for_chunks(pool, n, parts,
              [&](Range range) HWY_ATTR { return static_cast<double>(range_max(y.data, range)); });
   const float max = merged_max(parts, chunks);
-  for_chunks(pool, n, parts, [&](Range range) HWY_ATTR {
+  sum_chunks(pool, n, parts, [&](Range range) HWY_ATTR {
     const DivergenceVec shift = hn::Set(d, max);
     DivergenceVec sum = hn::Zero(d);
     for_vectors(range, [&](int64_t i, int64_t count) HWY_ATTR {
@@ -135,7 +147,7 @@ inline double chi2_in_place(ThreadPool& pool, Vec<float> y, bool exact, double* 
   const DivergenceTag d;
   const int64_t n = y.size;
   const auto inv_n = static_cast<float>(1 / static_cast<double>(n));
-  for_chunks(pool, n, parts, [&](Range range) HWY_ATTR {
+  sum_chunks(pool, n, parts, [&](Range range) HWY_ATTR {
     DivergenceVec sum = hn::Zero(d);
     for_vectors(range, [&](int64_t i, int64_t count) HWY_ATTR {
       DivergenceVec t = hn::Add(load_some(y.data + i, count), hn::Set(d, 1.f));

@@ -75,9 +75,9 @@ struct QueryBlock {
   }
 };
 
-// out[r][j] = s of the block's rows and columns [col, col + cols).
-void score_columns(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block, int64_t col,
-                   int64_t cols, float* out, int64_t stride) {
+// out[r][j] = s of rows [rows) of the block and columns [col, col + cols).
+void score_columns(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block, Range rows,
+                   int64_t col, int64_t cols, float* out, int64_t stride) {
   static constexpr float kZeros[Tile::kRows] = {};
   TileInput in{};
   in.row = in.row_norm = kZeros;
@@ -86,7 +86,7 @@ void score_columns(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBl
   for (int64_t j = col; j < col + cols; j += Tile::kCols) {
     in.panel = b.z2_scores + j * s.d;
     in.col = in.col_norm = b.column + j;
-    for (int64_t r = 0; r < block.count; r += Tile::kRows) {
+    for (int64_t r = rows.begin; r < rows.end; r += Tile::kRows) {
       in.strip = block.strips + r * s.d;
       score_tile<Form::Dot>(in, out + r * stride + (j - col), stride);
     }
@@ -220,7 +220,7 @@ void forward_block(const InfoNceShape& s, const InfoNceBuffers& b, int64_t index
   RowSoftmax rows[kRows];
   for (int64_t j = 0; j < s.cols; j += kChunk) {
     const int64_t width = std::min(kChunk, s.cols - j);
-    score_columns(s, b, block, j, width, tile, kChunk);
+    score_columns(s, b, block, {0, block.count}, j, width, tile, kChunk);
     for (int64_t r = 0; r < block.count; ++r) {
       float* const row = tile + r * kChunk;
       const int64_t own = block.rows.begin + r - j;
@@ -264,7 +264,7 @@ void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNc
   block.scale(s, b.u, u_weight);
   for (int64_t j = 0; j < s.cols; j += kChunk) {
     const int64_t width = std::min(kChunk, s.cols - j);
-    score_columns(s, b, block, j, width, tile, kChunk);
+    score_columns(s, b, block, {0, block.count}, j, width, tile, kChunk);
     for (int64_t r = 0; r < block.count; ++r) {
       float* const row = tile + r * kChunk;
       const double lse = static_cast<double>(op.lse[block.rows.begin + r]) * kInfoNceLog2e;
@@ -296,23 +296,27 @@ void backward(Context& ctx, const InfoNceBackward& op) {
 // One block of whole rows; `p` has s.rows x s.stride() floats.
 void train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTrain& op, int64_t index,
                  float* p, float* d_z2, bool first) {
-  constexpr int64_t kRows = InfoNceShape::kMaxRows;
+  constexpr int64_t kRows = InfoNceShape::kMaxRows, kPart = PairBlock::kRows;
   const double n = static_cast<double>(s.n);
   QueryBlock block;
   block.load(s, b.u, s.block_rows(index));
-  score_columns(s, b, block, 0, s.cols, p, s.stride());
   float weight[kRows], u_weight[kRows];
   double others[kRows], loss = 0;
-  for (int64_t r = 0; r < block.count; ++r) {
-    float* const row = p + r * s.stride();
-    RowSoftmax softmax;
-    softmax.own = std::exchange(row[block.rows.begin + r], -INFINITY);
-    softmax.max = std::max(row_max(row, s.cols), softmax.own);
-    softmax.others = exp_in_place(row, s.cols, softmax.max);
-    loss += softmax.loss();
-    others[r] = softmax.others;
-    weight[r] = static_cast<float>(1 / (n * softmax.total()));
-    u_weight[r] = static_cast<float>(kInfoNceLn2 / (n * softmax.total()));
+  // Part by part, so that the scores are still in the L2 cache when they are exponentiated.
+  for (int64_t part = 0; part < block.count; part += kPart) {
+    const Range rows{part, std::min(part + kPart, block.count)};
+    score_columns(s, b, block, rows, 0, s.cols, p, s.stride());
+    for (int64_t r = rows.begin; r < rows.end; ++r) {
+      float* const row = p + r * s.stride();
+      RowSoftmax softmax;
+      softmax.own = std::exchange(row[block.rows.begin + r], -INFINITY);
+      softmax.max = std::max(row_max(row, s.cols), softmax.own);
+      softmax.others = exp_in_place(row, s.cols, softmax.max);
+      loss += softmax.loss();
+      others[r] = softmax.others;
+      weight[r] = static_cast<float>(1 / (n * softmax.total()));
+      u_weight[r] = static_cast<float>(kInfoNceLn2 / (n * softmax.total()));
+    }
   }
   b.loss[index] = loss;
   block.scale(s, b.u, u_weight);
