@@ -114,6 +114,7 @@ void set_for_maze(Config& c) {
   c.eps1 = c.eps2 = 0.1;
   c.contrastive.steps = 300, c.contrastive.batch = 1024;
   c.discriminator.steps = 1500, c.discriminator.batch = 256;
+  c.dual.average = 0.999;  // noise in the potentials, divided by eps2, would reach the weights
   c.dual.steps = 4000;
   c.policy.steps_per_dual = 3, c.policy.start = 200;
   c.evaluation.every = 500;

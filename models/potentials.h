@@ -65,7 +65,7 @@ class Potentials {
   void draw(Context& ctx);
   Tensor loss(Context& ctx);
   Tensor transport(const Tensor& head);
-  void predict(Context& ctx, Mat<float> heads) const;
+  void predict(Context& ctx, Mat<const float> states, Mat<float> heads) const;
   void residual(Context& ctx, Mat<const float> heads, Vec<float> y) const;
   std::vector<double> column_lse_of_data(Context& ctx, Mat<const float> heads) const;
   double transport_objective(Context& ctx, Mat<const float> heads) const;

@@ -26,8 +26,8 @@ float read(Context& ctx, const Array<float>& scalar) {
 
 }  // namespace
 
-void Potentials::predict(Context& ctx, Mat<float> heads) const {
-  net_.predict(ctx, data_.states(), heads, params_.has_average() ? Weights::Average : Weights::Current);
+void Potentials::predict(Context& ctx, Mat<const float> states, Mat<float> heads) const {
+  net_.predict(ctx, states, heads, params_.has_average() ? Weights::Average : Weights::Current);
 }
 
 // y_i = (l0(s_i) - discount_i l0(s'_i) - l1(s_i)) / e2 for every transition.
@@ -47,7 +47,7 @@ void Potentials::residual(Context& ctx, Mat<const float> heads, Vec<float> y) co
 void Potentials::weights(Context& ctx, Vec<float> w) const {
   const Array<float> heads(ctx, data_.states().rows * net_.out());
   const Mat<float> table = heads.matrix(data_.states().rows, net_.out());
-  predict(ctx, table);
+  predict(ctx, data_.states(), table);
   residual(ctx, table, w);
   // SMODICE's chi2 weights are those of the true conjugate, whichever form its loss was written in.
   const bool exact = options_.method == DualMethod::Smodice && options_.divergence == Divergence::Chi2;
@@ -91,7 +91,7 @@ double Potentials::transport_objective(Context& ctx, Mat<const float> heads) con
   }
   const int64_t m = tables_.expert.rows;
   const Array<float> expert_heads(ctx, m * net_.out());
-  net_.predict(ctx, data_.expert_states(), expert_heads.matrix(m, net_.out()));
+  predict(ctx, data_.expert_states(), expert_heads.matrix(m, net_.out()));
   const std::vector<float> l = download(ctx, expert_heads.view());
   double top = -INFINITY, total = 0, linear = 0;
   for (int64_t j = 0; j < m; ++j) {
@@ -110,7 +110,7 @@ double Potentials::objective(Context& ctx) const {
   const int64_t n = data_.transitions();
   const Array<float> heads(ctx, data_.states().rows * net_.out()), y(ctx, n), scalar(ctx, 1), init(ctx, data_.initial().size);
   const Mat<float> table = heads.matrix(data_.states().rows, net_.out());
-  predict(ctx, table);
+  predict(ctx, data_.states(), table);
   residual(ctx, table, y.view());
   reduce_logsumexp(ctx, {y.view(), scalar.view()});
   const double bellman = options_.eps2 * (read(ctx, scalar) - std::log(static_cast<double>(n)));
