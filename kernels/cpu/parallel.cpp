@@ -44,7 +44,7 @@ ThreadPool::ThreadPool(int threads) : stretches_(static_cast<size_t>(threads > 1
 }
 
 ThreadPool::~ThreadPool() {
-  stop_ = true;
+  stop_.store(true, std::memory_order_relaxed);
   state_.fetch_add(kNextLoop, std::memory_order_release);
   state_.notify_all();
   for (auto& worker : workers_) worker.join();
@@ -79,7 +79,7 @@ void ThreadPool::work(int thread) {
   constexpr uint32_t kLoop = ~(kJoined | kClosed);
   for (uint32_t seen = 0;;) {
     seen = wait_for_change(state_, seen, kLoop) & kLoop;
-    if (stop_) return;
+    if (stop_.load(std::memory_order_relaxed)) return;
     if (!join(seen)) continue;
     take_chunks(thread);
     const uint32_t before = state_.fetch_sub(1, std::memory_order_acq_rel);

@@ -66,7 +66,7 @@ class ThreadPool {
   };
   std::vector<Stretch> stretches_;  // one per thread
   alignas(64) std::atomic<uint32_t> state_{kClosed};
-  bool stop_ = false;
+  std::atomic<bool> stop_{false};  // atomic: a worker may wake up for an old loop while the pool ends
   std::vector<std::thread> workers_;
 };
 
