@@ -10,7 +10,7 @@ namespace {
 
 __global__ void __launch_bounds__(Each::kThreads) activation_backward_kernel(ActivationBackward op) {
   for_each_element(op.y.rows, op.y.cols, [&](int64_t i, int64_t j) {
-    op.d_pre(i, j) = op.d_y(i, j) * derivative(op.act, op.y(i, j));
+    op.d_pre(i, j) = through(op.act, op.y(i, j), op.d_y(i, j));
   });
 }
 

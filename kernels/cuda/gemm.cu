@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(Each::kThreads) epilogue_kernel(Gemm p, const 
         c = activate(p.act, value + p.source[i * p.source_stride + j]);
         break;
       case Epilogue::Differentiate:
-        c = value * derivative(p.act, p.source[i * p.source_stride + j]);
+        c = through(p.act, p.source[i * p.source_stride + j], value);
         break;
       case Epilogue::Add:
         c += value;

@@ -46,7 +46,7 @@ class LayerEpilogue {
         result[0] = activate(params_.act, value + source[0]);
         break;
       case Epilogue::Differentiate:
-        result[0] = value * derivative(params_.act, source[0]);
+        result[0] = through(params_.act, source[0], value);
         break;
       default:
         result[0] = value + source[0];
@@ -63,14 +63,15 @@ class LayerEpilogue {
   Params params_;
 };
 
-// Arithmetic: OperatorClass, ArchTag, the shapes and the stages.
+// Arithmetic: OperatorClass, ArchTag, the shapes, the stages, and what is put into shared memory past an
+// edge.
 template <class Arithmetic, class LayoutA, class LayoutB>
 using GemmKernel = typename cutlass::gemm::kernel::DefaultGemmUniversal<
     float, LayoutA, cutlass::ComplexTransform::kNone, 1, float, LayoutB, cutlass::ComplexTransform::kNone, 1,
     float, cutlass::layout::RowMajor, float, typename Arithmetic::OperatorClass, typename Arithmetic::ArchTag,
     typename Arithmetic::Block, typename Arithmetic::Warp, typename Arithmetic::Instruction, LayerEpilogue,
     cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<>, Arithmetic::kStages,
-    cutlass::arch::OpMultiplyAdd>::GemmKernel;
+    cutlass::arch::OpMultiplyAdd, Arithmetic::kPastEdges>::GemmKernel;
 
 template <class Kernel>
 __global__ void __launch_bounds__(Kernel::kThreadCount) gemm_kernel(typename Kernel::Params params) {

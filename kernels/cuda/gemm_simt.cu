@@ -15,6 +15,7 @@ struct Simt {
   using Warp = cutlass::gemm::GemmShape<32, 32, 8>;
   using Instruction = cutlass::gemm::GemmShape<1, 1, 1>;
   static constexpr int kStages = 2;
+  static constexpr auto kPastEdges = cutlass::gemm::SharedMemoryClearOption::kNone;  // zeros, from registers
 };
 
 }  // namespace

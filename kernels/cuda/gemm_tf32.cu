@@ -16,6 +16,8 @@ struct Tf32 {
   using Warp = cutlass::gemm::GemmShape<32, 32, 16>;
   using Instruction = cutlass::gemm::GemmShape<16, 8, 8>;
   static constexpr int kStages = 3;
+  // Without it, products past an edge, which are never stored, would read shared memory nobody wrote.
+  static constexpr auto kPastEdges = cutlass::gemm::SharedMemoryClearOption::kZfill;
 };
 
 }  // namespace

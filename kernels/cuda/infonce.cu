@@ -13,10 +13,11 @@
 // is
 //          O(n d^2): embeddings padded to (128-row multiples, 32 | 64 | 128), so tiles need no bounds, and
 //          products with M, always in FP32.
-// Numerics s_ii is stored by the sweep itself: lse_i - s_ii then compares scores rounded alike. In TF32 and
-// BF16
-//          the rounded embeddings also stand in the diagonal term, so that softmax(s) - 1 cancels as it
-//          should.
+// Numerics the sweeps leave out the diagonal: G_ii is minus the sum of the row's other p, and where s_ii is
+// the
+//          largest score, lse_i - s_ii = log1p of theirs relative to it. s_ii is stored by the sweep itself,
+//          so that scores rounded alike are compared. In TF32 and BF16 the rounded embeddings also stand in
+//          the diagonal term.
 #include "gemm.h"
 #include "infonce_sweep.h"
 #include "math.cuh"
@@ -40,7 +41,7 @@ struct Buffers {
   float *narrow_u, *narrow_z2;      // the same, in TF32 or BF16
   float *inv_norm1, *inv_norm2;     // (rows)
   float *root, *metric, *d_metric;  // (width, width): S, M / tau, d_M
-  float *lse, *diagonal;            // (rows)
+  float *lse, *diagonal, *others;   // (rows); others: 1 - p_ii
   float* parts;                     // (splits, rows, width), or Lse of (splits, rows)
   float *h, *d_z;                   // (rows, width)
 };
@@ -51,7 +52,7 @@ Buffers layout(const Shape& s, Take take) {
   Buffers b;
   for (float** matrix : {&b.z1, &b.z2, &b.u, &b.narrow_u, &b.narrow_z2, &b.h, &b.d_z})
     *matrix = take(s.size());
-  for (float** vector : {&b.inv_norm1, &b.inv_norm2, &b.lse, &b.diagonal}) *vector = take(s.rows);
+  for (float** vector : {&b.inv_norm1, &b.inv_norm2, &b.lse, &b.diagonal, &b.others}) *vector = take(s.rows);
   for (float** metric : {&b.root, &b.metric, &b.d_metric}) *metric = take(s.metric_size());
   b.parts = take(s.splits() * s.size());
   return b;
@@ -131,20 +132,36 @@ __global__ void __launch_bounds__(Each::kThreads)
   });
 }
 
-// Merges a row's parts in the order of the splits, stores its lse on the way, and gives the row's loss.
+// Merges a row's parts in the order of the splits, stores its lse and 1 - p_ii on the way, and gives its
+// loss.
 struct LoadRowLoss {
   const Lse* parts;
   int splits;
   int64_t rows;
   const float* diagonal;
-  float* lse;
+  float *lse, *others;
   __device__ float operator()(int64_t i) const {
-    Lse total = parts[i];
-    for (int s = 1; s < splits; ++s) total = total + parts[s * rows + i];
+    Lse rest = parts[i];
+    for (int s = 1; s < splits; ++s) rest = rest + parts[s * rows + i];
+    const float own = diagonal[i];
+    const Lse total = rest + Lse{own, 1.f};
     lse[i] = value(total);
-    return lse[i] - diagonal[i];
+    others[i] = rest.m == -INFINITY ? rest.z : rest.z * expf(rest.m - total.m) / total.z;  // z is 0, or NaN
+    return own >= rest.m ? log1pf(rest.z * expf(rest.m - own)) : lse[i] - own;
   }
 };
+
+// 1 - p_ii for a backward that is given the lse alone. Products in the order of the sweep in FP32.
+__global__ void __launch_bounds__(Each::kThreads)
+    others_kernel(SweepOperands in, const float* lse, float* others) {
+  for_each_item(in.n, [&](int64_t i) {
+    float own = 0.f;
+    for (int64_t at = i * in.width; at < (i + 1) * in.width; ++at) {
+      own = fmaf(narrow_value(in.precision, in.u, at), narrow_value(in.precision, in.z2, at), own);
+    }
+    others[i] = -expm1f(own - lse[i]);
+  });
+}
 
 struct StoreMean {
   Vec<float> loss;
@@ -152,17 +169,18 @@ struct StoreMean {
   __device__ void operator()(double sum) const { loss[0] = static_cast<float>(sum / static_cast<double>(n)); }
 };
 
-// result = g/n (sum of the parts - the diagonal's row); rows past n stay zero.
+// result = g/n (sum of the parts - (1 - p_ii) times the diagonal's row); rows past n stay zero.
 __global__ void __launch_bounds__(Each::kThreads)
     merge_gradient_kernel(const float* parts, int splits, int64_t n, int64_t rows, int width,
-                          SweepOperands in, bool of_rows, const float* d_loss, float* result) {
+                          SweepOperands in, bool of_rows, const float* others, const float* d_loss,
+                          float* result) {
   const float scale = (d_loss == nullptr ? 1.f : d_loss[0]) / static_cast<float>(n);
   const int64_t size = rows * width;
   for_each_item(size, [&](int64_t at) {
     float sum = parts[at];
     for (int s = 1; s < splits; ++s) sum += parts[s * size + at];
     const float own = narrow_value(in.precision, of_rows ? in.z2 : in.u, at);
-    result[at] = at < n * width ? scale * (sum - own) : 0.f;
+    result[at] = at < n * width ? scale * (sum - others[at / width] * own) : 0.f;
   });
 }
 
@@ -212,7 +230,7 @@ class Run {
   void loss(float* lse, Vec<float> result) {
     Lse* parts = reinterpret_cast<Lse*>(b_.parts);
     const int splits = sweep_lse(on_, operands_, parts, b_.diagonal);
-    fold<SumFold>(on_, shape_.n, LoadRowLoss{parts, splits, shape_.rows, b_.diagonal, lse},
+    fold<SumFold>(on_, shape_.n, LoadRowLoss{parts, splits, shape_.rows, b_.diagonal, lse, b_.others},
                   StoreMean{result, shape_.n});
   }
 
@@ -226,6 +244,12 @@ class Run {
     gemm_fp32(on_, {true, false, w, w, shape_.rows, b_.z1, w, b_.h, w, b_.d_metric, w, in_.inv_tau});
     metric_backward_kernel<<<on_.grid(shape_.d * shape_.d), Each::kThreads, 0, on_.stream()>>>(
         in_.w0, in_.metric, b_.root, b_.d_metric, shape_.width, d_w0);
+    on_.check();
+  }
+
+  // What loss() leaves behind, for a backward without it.
+  void others(const float* lse) {
+    others_kernel<<<on_.grid(shape_.n), Each::kThreads, 0, on_.stream()>>>(operands_, lse, b_.others);
     on_.check();
   }
 
@@ -246,8 +270,8 @@ class Run {
   void apply(Sweep direction, const float* lse, const float* d_loss, float* result) {
     const int splits = sweep_apply(on_, operands_, direction, lse, b_.parts);
     merge_gradient_kernel<<<on_.grid(shape_.size()), Each::kThreads, 0, on_.stream()>>>(
-        b_.parts, splits, shape_.n, shape_.rows, shape_.width, operands_, direction == Sweep::Rows, d_loss,
-        result);
+        b_.parts, splits, shape_.n, shape_.rows, shape_.width, operands_, direction == Sweep::Rows, b_.others,
+        d_loss, result);
     on_.check();
   }
 
@@ -312,6 +336,7 @@ void infonce_backward(Context& ctx, const InfoNceBackward& op) {
   const ScratchScope scope(ctx.scratch());
   Run run(on, op.in);
   run.embed();
+  run.others(op.lse.data);
   run.gradients(op.lse.data, op.d_loss.data, op.d_v1, op.d_v2, op.d_w0);
 }
 

@@ -5,6 +5,8 @@
 // One InfoNCE sweep for any engine; instantiated per arithmetic by infonce_sweep_<precision>.cu, so that the
 // three compile side by side.
 //   s_ij = <u_i, z2_j>      lse_i = log sum_j exp s_ij      p_ij = exp(s_ij - lse_i)
+// Both leave out the diagonal: 1 - p_ii and the loss of a pair that is told apart well are then sums over the
+// others, not what a cancellation leaves of them.
 // Work     block (x, y) owns kRows rows and streams the columns of split y in tiles of kCols. Swapping the
 // roles of
 //          u and z2 turns the row sums into column sums, so every output has one owner: no atomics, the same
@@ -31,8 +33,30 @@ struct Range {
   }
 };
 
+// Where a tile meets the diagonal of the score matrix: at row == col + shift.
 template <class Engine>
-__global__ void __launch_bounds__(Engine::kThreads)
+struct Diagonal {
+  int shift;
+  bool inside;
+  __device__ Diagonal(int first_column, int64_t first_row)
+      : shift(first_column - static_cast<int>(first_row)),
+        inside(shift > -Engine::kCols && shift < Engine::kRows) {}
+  __device__ bool has(int row, int col) const { return row == col + shift; }
+};
+
+// Calls body(i, j) for the scores a thread holds. Few tiles meet the diagonal or the last column: a branch
+// around this costs the others nothing.
+template <class Engine, class Body>
+__device__ __forceinline__ void for_each_score(Body body) {
+#pragma unroll
+  for (int i = 0; i < Engine::kHeldRows; ++i) {
+#pragma unroll
+    for (int j = 0; j < Engine::kHeldCols; ++j) body(i, j);
+  }
+}
+
+template <class Engine>
+__global__ void __launch_bounds__(Engine::kThreads, 1)  // 1: ptxas need not spill for a third block
     infonce_lse_kernel(const typename Engine::Element* u, const typename Engine::Element* z2, int64_t n,
                        int64_t padded, Lse* parts, float* diagonal) {
   extern __shared__ float4 memory[];
@@ -45,19 +69,24 @@ __global__ void __launch_bounds__(Engine::kThreads)
   while (stream.next()) {
     float s[Engine::kHeldRows][Engine::kHeldCols];
     engine.score(stream.tile(), s);
-    const int columns = static_cast<int>(n) - stream.first_column();  // valid ones of this tile
-    const int shift_to_diagonal = stream.first_column() - static_cast<int>(first_row);
-    const bool on_diagonal = shift_to_diagonal > -Engine::kCols && shift_to_diagonal < Engine::kRows;
+    const Diagonal<Engine> own(stream.first_column(), first_row);
+    if (own.inside) {
+      for_each_score<Engine>([&](int i, int j) {
+        if (!own.has(engine.row(i), engine.col(j))) return;
+        diagonal[first_row + engine.row(i)] = s[i][j];
+        s[i][j] = -INFINITY;
+      });
+    }
+    if (const int columns = static_cast<int>(n) - stream.first_column(); columns < Engine::kCols) {
+      for_each_score<Engine>([&](int i, int j) {
+        if (engine.col(j) >= columns) s[i][j] = -INFINITY;
+      });
+    }
 #pragma unroll
     for (int i = 0; i < Engine::kHeldRows; ++i) {
       Lse tile;
 #pragma unroll
-      for (int j = 0; j < Engine::kHeldCols; ++j) {
-        const int row = engine.row(i), col = engine.col(j);
-        if (on_diagonal && row == col + shift_to_diagonal) diagonal[first_row + row] = s[i][j];
-        if (col >= columns) s[i][j] = -INFINITY;
-        tile.m = fmaxf(tile.m, s[i][j]);
-      }
+      for (int j = 0; j < Engine::kHeldCols; ++j) tile.m = fmaxf(tile.m, s[i][j]);
       const float largest = fmaxf(part[i].m, tile.m);
       const float shift = largest == -INFINITY ? 0.f : largest;
 #pragma unroll
@@ -97,6 +126,7 @@ __global__ void __launch_bounds__(Engine::kThreads)
   while (stream.next()) {
     float p[Engine::kHeldRows][Engine::kHeldCols];
     engine.score(stream.tile(), p);
+    const Diagonal<Engine> own(stream.first_column(), first_row);
 #pragma unroll
     for (int j = 0; j < Engine::kHeldCols; ++j) {
       const int64_t col = stream.first_column() + engine.col(j);
@@ -105,6 +135,11 @@ __global__ void __launch_bounds__(Engine::kThreads)
       for (int i = 0; i < Engine::kHeldRows; ++i) {
         p[i][j] = Engine::exponential(p[i][j] - (row_lse[i] + col_lse));  // one of the two is 0 or infinite
       }
+    }
+    if (own.inside) {
+      for_each_score<Engine>([&](int i, int j) {
+        if (own.has(engine.row(i), engine.col(j))) p[i][j] = 0.f;
+      });
     }
     engine.apply(stream.tile(), p, acc);
     stream.release();

@@ -36,11 +36,11 @@ struct SweepOperands {
   int width;
 };
 
-// parts (splits, padded rows): logsumexp of each row's scores over a split's columns; diagonal: s_ii.
+// parts (splits, padded rows): logsumexp of each row's scores over a split's columns j != i; diagonal: s_ii.
 int sweep_lse(const Launch& on, const SweepOperands& in, Lse* parts, float* diagonal);
 
-// parts (splits, padded rows, width): sum_j p_ij z2_j by rows, sum_i p_ij u_i by columns, p_ij = exp(s_ij -
-// lse_i).
+// parts (splits, padded rows, width): sum_j p_ij z2_j by rows, sum_i p_ij u_i by columns, i != j, p_ij =
+// exp(s_ij - lse_i).
 enum class Sweep { Rows, Columns };
 int sweep_apply(const Launch& on, const SweepOperands& in, Sweep direction, const float* lse, float* parts);
 

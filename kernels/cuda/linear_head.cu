@@ -40,8 +40,7 @@ __global__ void __launch_bounds__(Each::kThreads) head_backward_input_kernel(Lin
     for (int o = 0; o < kOut; ++o) {
       if (o < outputs) sum = fmaf(op.d_pre(i, o), op.w(o, k), sum);
     }
-    const bool plain = op.x_act == Activation::None;
-    op.d_x(i, k) = plain ? sum : sum * derivative(op.x_act, op.x(i, k));
+    op.d_x(i, k) = op.x_act == Activation::None ? sum : through(op.x_act, op.x(i, k), sum);
   });
 }
 

@@ -39,6 +39,12 @@ __device__ __forceinline__ float derivative(Activation act, float y) {
   }
 }
 
+// d f'(pre) through y = f(pre). A unit that is off passes nothing, not even an infinite d.
+__device__ __forceinline__ float through(Activation act, float y, float d) {
+  if (act == Activation::Relu && y <= 0.f) return 0.f;
+  return d * derivative(act, y);
+}
+
 // f''(pre) through y = f(pre).
 __device__ __forceinline__ float second_derivative(Activation act, float y) {
   return act == Activation::Tanh ? -2.f * y * (1.f - y * y) : 0.f;

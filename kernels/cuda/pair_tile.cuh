@@ -54,7 +54,19 @@ __device__ __forceinline__ void wait_for_copies() {
 #endif
 }
 
-// Rows of a (kTileRows, D) tile, kStride elements apart in shared memory.
+// A vector in one store. Left alone the compiler may split it, and each part then moves whole sectors.
+__device__ __forceinline__ void store_vector(float* global, float4 v) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(global), "f"(v.x), "f"(v.y), "f"(v.z),
+               "f"(v.w)
+               : "memory");
+}
+__device__ __forceinline__ void store_vector(float* global, float2 v) {
+  asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(global), "f"(v.x), "f"(v.y) : "memory");
+}
+
+// Rows of a (kTileRows, D) tile, kStride elements apart in shared memory. Eight lanes write together: one row
+// of at least 128 bytes, or the same vector of eight shorter rows, whose padding keeps them in different
+// banks.
 template <int kTileRows, int D, int kStride, int kThreads, class T>
 __device__ __forceinline__ void load_tile(T* shared, const T* global) {
   constexpr int kVector = 16 / sizeof(T), kPerRow = D / kVector, kVectors = kTileRows * kPerRow;
@@ -64,8 +76,9 @@ __device__ __forceinline__ void load_tile(T* shared, const T* global) {
   for (int k = 0; k * kThreads < kVectors; ++k) {
     const int v = k * kThreads + static_cast<int>(threadIdx.x);
     if (v >= kVectors) break;
-    const int row = v / kPerRow, at = v % kPerRow;
-    copy16(shared + row * kStride + at * kVector, global + static_cast<int64_t>(v) * kVector);
+    const int row = kPerRow >= 8 ? v / kPerRow : v / 32 * (32 / kPerRow) + v % (32 / kPerRow);
+    const int at = kPerRow >= 8 ? v % kPerRow : v % 32 / (32 / kPerRow);
+    copy16(shared + row * kStride + at * kVector, global + static_cast<int64_t>(row) * D + at * kVector);
   }
 }
 
@@ -265,7 +278,7 @@ class Fp32Tile {
     for (int i = 0; i < kHeldRows; ++i) {
 #pragma unroll
       for (int q = 0; q < kHeldDepth; ++q) {
-        *reinterpret_cast<float4*>(rows + row(i) * D + depth(q)) = acc.v[i][q];
+        store_vector(rows + row(i) * D + depth(q), acc.v[i][q]);
       }
     }
   }

@@ -92,8 +92,7 @@ class MmaTile {
     for (int q = 0; q < D / 8; ++q) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        *reinterpret_cast<float2*>(rows + row(i) * D + 8 * q + 2 * t_) =
-            make_float2(acc.v[q][2 * i], acc.v[q][2 * i + 1]);
+        store_vector(rows + row(i) * D + 8 * q + 2 * t_, make_float2(acc.v[q][2 * i], acc.v[q][2 * i + 1]));
       }
     }
   }

@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(Each::kThreads)
   for_each_item(d_b.size, [&](int64_t j) {
     Lse sum = merge_splits<LseFold>(parts, splits, d_b.size, j);
     sum.m += log_weight[j];
-    d_b[j] = share(sum, *total);
+    d_b[j] = log_weight[j] == -INFINITY ? 0.f : share(sum, *total);
   });
 }
 

@@ -161,6 +161,33 @@ TEST_F(CudaFault, FailedReplayIsReported) {
                [&] { step.run(ctx, body); });
 }
 
+// The caller's current device is another one: the op runs where its Context is and gives the caller's back.
+TEST_F(CudaFault, CurrentDeviceIsRestored) {
+  ptxcpu_set_device_count(2);
+  int current = -1;
+  {
+    Context ctx(options());
+    ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+    const Vec<float> values = ones(ctx);
+    CapturedStep step;
+    for (int i = 0; i < 3; ++i) step.run(ctx, [&] { affine(ctx, {values, 2.f, 0.f, values}); });
+    std::vector<float> host(6);
+    download(ctx, host.data(), values.data, 6 * sizeof(float));
+    EXPECT_EQ(host, std::vector<float>(6, 8.f));
+    EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+    EXPECT_EQ(current, 1);
+    expect_error(ErrorCode::InvalidArgument, "affine", [&] {
+      affine(ctx, {values, 2.f, 0.f, {values.data, 5}});
+    });
+    release(ctx, values.data);
+  }
+  EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+  EXPECT_EQ(current, 1);
+  EXPECT_EQ(ptxcpu_call_count("default stream"), 0u);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  ptxcpu_set_device_count(1);
+}
+
 TEST_F(CudaFault, CallersStreamIsUsedAndKept) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);

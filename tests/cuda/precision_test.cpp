@@ -51,9 +51,9 @@ INSTANTIATE_TEST_SUITE_P(, ScorePrecisionTest,
                                                           Mode{"Bf16", ScorePrecision::Bf16, 0x1p-8}),
                                           testing::Values(int64_t{8}, int64_t{32}, int64_t{64},
                                                           int64_t{128})),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param).name) + "_width" +
-                                  std::to_string(std::get<1>(info.param)) + "_Cuda";
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param).name) + "_width" +
+                                  std::to_string(std::get<1>(test.param)) + "_Cuda";
                          });
 
 TEST_P(ScorePrecisionTest, IsAsCloseToFp32AsItsRounding) {
@@ -73,20 +73,29 @@ TEST_P(ScorePrecisionTest, IsAsCloseToFp32AsItsRounding) {
   EXPECT_EQ(again.loss, got.loss);
 }
 
+// All three layouts of operands, with edges in every direction.
 TEST(LayerPrecision, Tf32LayersAreCloseToFp32_Cuda) {
-  const int64_t n = 70, in = 67, out = 40;
-  const auto x = normal(n * in, 1), w = normal(out * in, 2), b = normal(out, 3);
-  std::vector<float> y[2];
+  const int64_t n = 150, in = 67, out = 40;
+  const auto x = normal(n * in, 1), w = normal(out * in, 2), b = normal(out, 3), d = normal(n * out, 4);
+  std::vector<float> y[2], d_x[2], d_w[2];
   for (int k = 0; k < 2; ++k) {
     Context ctx(
         {.backend = Backend::Cuda, .score_precision = k == 0 ? ScorePrecision::Fp32 : ScorePrecision::Tf32});
     OpRun run(ctx, 0);
-    linear_forward(ctx,
-                   {run.in(x, n, in), run.in(w, out, in), run.in(b), Activation::Tanh, run.out("y", n, out)});
-    y[k] = run.finish()["y"];
+    const auto rows = run.in(x, n, in), weights = run.in(w, out, in), d_pre = run.in(d, n, out);
+    linear_forward(ctx, {rows, weights, run.in(b), Activation::Tanh, run.out("y", n, out)});
+    linear_backward_input(ctx, {d_pre, weights, rows, Activation::None, run.out("d_x", n, in)});
+    linear_backward_params(ctx, {d_pre, rows, run.out("d_w", out, in), run.out("d_b", out)});
+    const Outputs got = run.finish();
+    y[k] = got["y"], d_x[k] = got["d_x"], d_w[k] = got["d_w"];
   }
-  EXPECT_NE(y[0], y[1]);
-  EXPECT_LT(relative(y[1], y[0]), std::sqrt(double(in)) * 4 * 0x1p-11);
+  const auto expect_near = [](const std::vector<float>* result, int64_t depth) {
+    EXPECT_NE(result[0], result[1]);
+    EXPECT_LT(relative(result[1], result[0]), std::sqrt(double(depth)) * 4 * 0x1p-11);
+  };
+  expect_near(y, in);
+  expect_near(d_x, out);
+  expect_near(d_w, n);
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ void run_gemm(void* data) {
 cublasStatus_t submit(cublasHandle_t handle, Gemm gemm, const float* alpha, const float* beta) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (!alpha || !beta || !is_valid(gemm)) return CUBLAS_STATUS_INVALID_VALUE;
-  gemm.tf32 = handle->math & CUBLAS_TF32_TENSOR_OP_MATH;
+  constexpr int kModes = 0xf;  // the bits above are flags
+  gemm.tf32 = (handle->math & kModes) == CUBLAS_TF32_TENSOR_OP_MATH;
   if (handle->pointer_mode == CUBLAS_POINTER_MODE_HOST) {
     gemm.alpha = *alpha;
     gemm.beta = *beta;

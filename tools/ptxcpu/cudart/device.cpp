@@ -151,7 +151,12 @@ bool find_attribute(cudaDeviceAttr which, int* value) {
   return search(of_device) || search(kFixedAttributes);
 }
 
-cudaError_t check_ordinal(int ordinal) { return ordinal == 0 ? cudaSuccess : cudaErrorInvalidDevice; }
+int g_device_count = 1;  // all alike, with one memory
+thread_local int t_current_device = 0;
+
+cudaError_t check_ordinal(int ordinal) {
+  return ordinal >= 0 && ordinal < g_device_count ? cudaSuccess : cudaErrorInvalidDevice;
+}
 
 }  // namespace
 
@@ -161,34 +166,43 @@ const Device& device() {
   return instance;
 }
 
+int current_device() { return t_current_device; }
+
 }  // namespace ptxcpu
 
 using ptxcpu::api;
 
 extern "C" {
 
+void ptxcpu_set_device_count(int count) { ptxcpu::g_device_count = count; }
+
 cudaError_t cudaGetDeviceCount(int* count) {
   return api(__func__, [&] {
-    *count = 1;
+    *count = ptxcpu::g_device_count;
     return cudaSuccess;
   });
 }
 cudaError_t cudaSetDevice(int ordinal) {
-  return api(__func__, [&] { return ptxcpu::check_ordinal(ordinal); });
+  return api(__func__, [&] {
+    const cudaError_t error = ptxcpu::check_ordinal(ordinal);
+    if (error == cudaSuccess) ptxcpu::t_current_device = ordinal;
+    return error;
+  });
 }
 cudaError_t cudaInitDevice(int ordinal, unsigned, unsigned) {
   return api(__func__, [&] { return ptxcpu::check_ordinal(ordinal); });
 }
 cudaError_t cudaGetDevice(int* ordinal) {
   return api(__func__, [&] {
-    *ordinal = 0;
+    *ordinal = ptxcpu::t_current_device;
     return cudaSuccess;
   });
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int ordinal) {
   return api(__func__, [&] {
-    if (ordinal == 0) ptxcpu::fill_properties(properties);
-    return ptxcpu::check_ordinal(ordinal);
+    const cudaError_t error = ptxcpu::check_ordinal(ordinal);
+    if (error == cudaSuccess) ptxcpu::fill_properties(properties);
+    return error;
   });
 }
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int ordinal) {

@@ -26,5 +26,6 @@ constexpr size_t kSharedPerBlock = 48 * 1024;
 constexpr int kThreadsPerBlock = 1024;
 
 const Device& device();
+int current_device();  // of this thread
 
 }  // namespace ptxcpu

@@ -152,6 +152,10 @@ int ptxcpu_set_order(const char* order, uint64_t seed) {
   return 0;
 }
 
+void ptxcpu_set_counting(int enabled) { ptxcpu::options().counting = enabled != 0; }
+
+void ptxcpu_set_block_limit(uint32_t blocks) { ptxcpu::options().block_limit = blocks; }
+
 void ptxcpu_set_timeout(double seconds) { ptxcpu::options().timeout_seconds = seconds; }
 
 int ptxcpu_set_check(const char* name, int enabled) { return ptxcpu::set_check(name, enabled != 0) ? 0 : -1; }

@@ -32,6 +32,7 @@ class Runtime {
   void inject(const std::string& call, int nth, cudaError_t error);
   bool has_driver() const;  // false while every call is made to fail
   uint64_t call_count(const std::string& call) const;
+  void note(const std::string& event) { ++calls_[event]; }  // counted like a call
   void reset();
   void clear_sticky() { sticky_ = cudaSuccess; }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "device.h"
 #include "ptxcpu.h"
 #include "state.h"
 
@@ -112,7 +113,7 @@ cudaError_t record(CUevent_st* event, CUstream_st* stream) {
 
 cudaError_t create_stream(cudaStream_t* stream, unsigned flags, int priority) {
   if (!stream || flags > cudaStreamNonBlocking) return cudaErrorInvalidValue;
-  *stream = new CUstream_st{flags, priority, {}};
+  *stream = new CUstream_st{flags, priority, {}, current_device()};
   table().streams.insert(*stream);
   return cudaSuccess;
 }
@@ -152,6 +153,9 @@ cudaError_t refuse_in_capture() {
 cudaError_t submit(cudaStream_t handle, cudaGraphNodeType type, const void* identity, Work work) {
   CUstream_st* stream = find_stream(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
+  const bool foreign = stream->device >= 0 && stream->device != current_device();
+  if (foreign && type == cudaGraphNodeTypeKernel) return cudaErrorInvalidResourceHandle;
+  if (stream->device < 0) runtime().note("default stream");
   if (stream->capture) return add_node(stream, type, identity, std::move(work));
   if (stream == &table().legacy) {
     // The legacy stream would wait for blocking streams, which a capture cannot express.

@@ -43,6 +43,7 @@ struct CUstream_st {
   unsigned flags = cudaStreamDefault;
   int priority = 0;
   std::shared_ptr<ptxcpu::Capture> capture;
+  int device = -1;  // -1: the default streams, which every device has
 };
 
 struct CUevent_st {

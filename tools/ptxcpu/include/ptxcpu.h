@@ -27,6 +27,8 @@ void ptxcpu_reset(void);
 int ptxcpu_set_order(const char* order, uint64_t seed);
 /* name: shared_races, warp_races, shared_init, exited, global_init, block_races. 0, or -1 if unknown. */
 int ptxcpu_set_check(const char* name, int enabled);
+/* How many devices there are, all alike. Streams belong to the device that was current when they were made. */
+void ptxcpu_set_device_count(int count);
 /* Blocks that do nothing but poll memory for so long are given up as deadlocked. */
 void ptxcpu_set_timeout(double seconds);
 
@@ -37,10 +39,18 @@ void ptxcpu_set_timeout(double seconds);
    stay until ptxcpu_reset(). Also: PTXCPU_INJECT="cudaMalloc:3:2,*:0:35". */
 void ptxcpu_inject(const char* call, int nth, int error);
 
-/* How often a runtime function was called, for tests that forbid allocation or synchronisation. */
+/* How often a runtime function was called, for tests that forbid allocation or synchronisation. "default stream":
+   how often work was given to one of the default streams. */
 uint64_t ptxcpu_call_count(const char* call);
 
 /* ---- counters of modules built with COUNT ---- */
+
+/* Counting costs about as much as executing; PTXCPU_COUNT=0 begins without it. */
+void ptxcpu_set_counting(int enabled);
+
+/* Executes only so many blocks of each launch, for counting what equal blocks do at sizes that would take too long;
+   0 executes all. The other blocks' results are missing, and their share of the counts: see `blocks` in the JSON. */
+void ptxcpu_set_block_limit(uint32_t blocks);
 
 /* One memory instruction. Requests are warp-wide; sectors are 32 bytes of global memory; wavefronts
    are passes over the 32 banks of shared memory. Perfect use has sectors == ideal_sectors and

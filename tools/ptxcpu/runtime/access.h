@@ -68,7 +68,7 @@ static inline void note_progress(Thread* T, Access kind) {
 static inline uint8_t* access_global(Thread* T, int site, uint64_t address, uint32_t bytes, Access kind) {
   if (__builtin_expect(address & (bytes - 1), 0)) misaligned(T, site, address, bytes);
 #if PTXCPU_COUNT
-  count_access(T, site, Space::kGlobal, address, bytes);
+  if (T->warp->counters) count_access(T, site, Space::kGlobal, address, bytes);
 #endif
 #if PTXCPU_CHECK
   const CachedRange& range = T->block->ranges[uint32_t(site) % Block::kRangeCache];
@@ -86,7 +86,7 @@ static inline uint8_t* access_shared(Thread* T, int site, uint64_t offset, uint3
   if (__builtin_expect(offset + bytes > block->shared_bytes || offset > block->shared_bytes, 0))
     outside_shared(T, site, offset, bytes);
 #if PTXCPU_COUNT
-  count_access(T, site, Space::kShared, offset, bytes);
+  if (T->warp->counters) count_access(T, site, Space::kShared, offset, bytes);
 #endif
 #if PTXCPU_CHECK
   check_shared(T, site, uint32_t(offset), bytes, kind);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 // Counters accumulated per kernel, their C interface and their JSON form.
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -17,7 +18,8 @@ namespace {
 struct KernelCounters {
   std::string name;
   const ModuleInfo* module = nullptr;
-  uint64_t launches = 0;
+  uint64_t launches = 0, blocks = 0, executed_blocks = 0;
+  uint32_t threads = 0, shared_bytes = 0;  // of the largest block
   std::map<std::string, uint64_t> classes;
   std::map<int, SiteTotals> sites;
 };
@@ -36,7 +38,9 @@ KernelCounters& counters_of(CounterStore& all, const Launch& launch) {
   const std::string name = demangle(launch.kernel->name);
   for (KernelCounters& kernel : all.kernels)
     if (kernel.module == launch.module && kernel.name == name) return kernel;
-  all.kernels.push_back({name, launch.module, 0, {}, {}});
+  all.kernels.emplace_back();
+  all.kernels.back().name = name;
+  all.kernels.back().module = launch.module;
   return all.kernels.back();
 }
 
@@ -67,10 +71,11 @@ std::string quote(const std::string& text) {
   return result + '"';
 }
 
+unsigned long long number(uint64_t value) { return value; }  // what %llu prints
+
 void write_site(std::FILE* file, const PtxcpuSite& s, bool last) {
   std::fprintf(file, "      {\"opcode\": %s, \"file\": %s, \"line\": %u, \"ptx_line\": %u",
                quote(s.opcode).c_str(), quote(s.file).c_str(), s.line, s.ptx_line);
-  const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   if (s.global_requests)
     std::fprintf(
         file,
@@ -86,12 +91,14 @@ void write_site(std::FILE* file, const PtxcpuSite& s, bool last) {
 }
 
 void write_kernel(std::FILE* file, const KernelCounters& kernel, bool last) {
-  std::fprintf(file, "  {\"kernel\": %s, \"target\": %u, \"launches\": %llu,\n    \"instructions\": {",
-               quote(kernel.name).c_str(), kernel.module->target,
-               static_cast<unsigned long long>(kernel.launches));
+  std::fprintf(file,
+               "  {\"kernel\": %s, \"target\": %u, \"launches\": %llu, \"blocks\": %llu, "
+               "\"executed_blocks\": %llu, \"threads\": %u, \"shared_bytes\": %u,\n    \"instructions\": {",
+               quote(kernel.name).c_str(), kernel.module->target, number(kernel.launches),
+               number(kernel.blocks), number(kernel.executed_blocks), kernel.threads, kernel.shared_bytes);
   const char* separator = "";
   for (const auto& [name, count] : kernel.classes) {
-    std::fprintf(file, "%s%s: %llu", separator, quote(name).c_str(), static_cast<unsigned long long>(count));
+    std::fprintf(file, "%s%s: %llu", separator, quote(name).c_str(), number(count));
     separator = ", ";
   }
   std::fprintf(file, "},\n    \"sites\": [\n");
@@ -113,19 +120,23 @@ __attribute__((destructor)) void write_counters_at_exit() {
 
 }  // namespace
 
-void add_launch_counters(const Launch& launch, const std::vector<uint64_t>& units,
+void add_launch_counters(const Launch& launch, const CountedGrid& grid, const std::vector<uint64_t>& units,
                          const std::vector<SiteTotals>& sites) {
   CounterStore& all = store();
   const std::lock_guard lock(all.mutex);
   KernelCounters& kernel = counters_of(all, launch);
   ++kernel.launches;
+  kernel.blocks += grid.blocks;
+  kernel.executed_blocks += grid.executed;
+  kernel.threads = std::max(kernel.threads, grid.threads);
+  kernel.shared_bytes = std::max(kernel.shared_bytes, grid.shared_bytes);
   const ModuleInfo* module = launch.module;
   for (uint32_t i = 0; i < module->unit_count; ++i) {
     const UnitInfo& unit = module->units[i];
     if (units[unit.unit])
       kernel.classes[module->classes[unit.instruction_class]] += units[unit.unit] * unit.count;
   }
-  for (size_t site = 0; site < sites.size(); ++site)
+  for (size_t site = 0; site < module->site_count; ++site)
     if (sites[site].global_requests || sites[site].shared_requests)
       add(&kernel.sites[int(site)], sites[site]);
 }

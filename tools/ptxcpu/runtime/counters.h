@@ -45,8 +45,13 @@ void flush_warp_counters(Warp* warp);
 void account_global(const WarpAccess& access, SiteTotals* totals);
 void account_shared(const WarpAccess& access, SiteTotals* totals);
 
+struct CountedGrid {
+  uint32_t blocks, executed, threads,
+      shared_bytes;  // of a block: threads and shared memory, static and dynamic
+};
+
 // Adds a finished launch to the accumulated counters of its kernel.
-void add_launch_counters(const Launch& launch, const std::vector<uint64_t>& units,
+void add_launch_counters(const Launch& launch, const CountedGrid& grid, const std::vector<uint64_t>& units,
                          const std::vector<SiteTotals>& sites);
 
 }  // namespace ptxcpu

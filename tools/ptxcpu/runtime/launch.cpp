@@ -27,22 +27,28 @@ class GridRunner {
       : shape_(shape), launch_{kernel.module, kernel.kernel, false, 0} {
     params_.resize(kernel.kernel->param_bytes / sizeof(uint64_t) + 1);
     std::memcpy(params_.data(), params, kernel.kernel->param_bytes);
-    if (kernel.module->flags & kModuleCounted) {
-      units_.resize(kernel.module->unit_total);
-      sites_.resize(kernel.module->site_count);
-    }
+    const bool counted = kernel.module->flags & kModuleCounted;
+    if (counted) units_.resize(kernel.module->unit_total);
+    if (counted && options().counting) sites_.resize(size_t(kernel.module->site_count) + 1);
   }
 
   int run() {
     begin_global_checks();
     const auto block_count = uint32_t(uint64_t(shape_.grid[0]) * shape_.grid[1] * shape_.grid[2]);
     constexpr uint64_t kBlockSalt = 12345;
+    const uint32_t limit = options().block_limit ? options().block_limit : block_count;
+    uint32_t executed = 0;
     for (const uint32_t id : execution_order(block_count, kBlockSalt)) {
+      if (launch_.failed || executed == limit) break;
       run_new_block(id);
-      if (launch_.failed) break;
+      ++executed;
     }
     while (!launch_.failed && !stalled_.empty()) retry_stalled();
-    if (!units_.empty() || !sites_.empty()) add_launch_counters(launch_, units_, sites_);
+    if (!sites_.empty()) {
+      const uint32_t threads = shape_.block[0] * shape_.block[1] * shape_.block[2];
+      const uint32_t shared = launch_.kernel->shared_bytes + shape_.dynamic_shared_bytes;
+      add_launch_counters(launch_, {block_count, executed, threads, shared}, units_, sites_);
+    }
     return launch_.failed ? launch_.error : 0;
   }
 
@@ -52,7 +58,7 @@ class GridRunner {
   void run_new_block(uint32_t id) {
     if (!idle_) {
       idle_ = std::make_unique<ResidentBlock>(&launch_, shape_, reinterpret_cast<uint8_t*>(params_.data()),
-                                              units_.data(), sites_.data());
+                                              units_.data(), sites_.empty() ? nullptr : sites_.data());
     }
     idle_->start(id);
     const BlockStatus status = idle_->run();

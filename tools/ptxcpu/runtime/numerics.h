@@ -76,6 +76,10 @@ inline float flush(float value) {  // .ftz
   const uint32_t bits = bits_of(value);
   return (bits & 0x7f800000u) ? value : as_f32(bits & 0x80000000u);
 }
+inline double flush(double value) {
+  const uint64_t bits = bits_of(value);
+  return (bits & 0x7ff0000000000000u) ? value : as_f64(bits & 0x8000000000000000u);
+}
 template <class T>
 inline T saturate(T value) {  // .sat: NaN and -0 become +0
   return value > T(0) ? (value < T(1) ? value : T(1)) : T(0);

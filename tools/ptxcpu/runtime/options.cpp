@@ -46,6 +46,7 @@ Options read_environment() {
   if (const char* seed = std::getenv("PTXCPU_SEED")) options.seed = std::strtoull(seed, nullptr, 0);
   if (const char* timeout = std::getenv("PTXCPU_TIMEOUT")) options.timeout_seconds = std::atof(timeout);
   options.trace = *environment("PTXCPU_TRACE") == '1';
+  options.counting = *environment("PTXCPU_COUNT") != '0';
   options.counters_path = environment("PTXCPU_COUNTERS");
   apply_checks(options, environment("PTXCPU_CHECKS"));
   return options;

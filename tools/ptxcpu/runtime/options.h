@@ -15,6 +15,8 @@ struct Options {
   uint64_t seed = 1;              // PTXCPU_SEED
   double timeout_seconds = 60;    // PTXCPU_TIMEOUT: blocks that only poll for so long are stuck
   bool trace = false;             // PTXCPU_TRACE=1: one line per launch
+  bool counting = true;           // PTXCPU_COUNT=0: COUNT builds do not count
+  uint32_t block_limit = 0;       // blocks of a launch that are executed; 0: all
   std::string counters_path;      // PTXCPU_COUNTERS: JSON written at exit
   // PTXCPU_CHECKS="+name,-name,..." changes the defaults below.
   bool check_shared_races = true;  // shared_races: between warps

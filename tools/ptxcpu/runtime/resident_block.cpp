@@ -88,7 +88,7 @@ ResidentBlock::ResidentBlock(Launch* launch, const LaunchShape& shape, uint8_t* 
   block_.threads.resize(block_.thread_count);
   block_.warps.resize((block_.thread_count + 31) / 32);
   for (Thread& thread : block_.threads) thread.stack = acquire_stack();
-  if (launch->module->flags & kModuleCounted) {
+  if (totals != nullptr) {
     counters_.resize(block_.warps.size());
     for (WarpCounters& counters : counters_) {
       counters.queues.resize(size_t(launch->module->site_count) * 2);
