@@ -76,20 +76,25 @@ void draw_frame(std::string& out, const Axes& axes, bool left, bool bottom) {
           n);
 }
 
-void draw_line(std::string& out, const Axes& axes, const std::vector<const CellSummary*>& points,
-               Metric metric, const char* colour) {
-  if (points.empty()) return;
-  std::string line, upper, lower;
+using Points = std::vector<const CellSummary*>;
+
+void draw_band(std::string& out, const Axes& axes, const Points& points, Metric metric, const char* colour) {
+  std::string upper, lower;
   for (const CellSummary* c : points) {
     const Moments& m = of(*c, metric);
     const double x = axes.x(c->cell.agnostic_size), error = standard_error(m, c->count);
     char point[64];
-    print(line, "%.1f,%.1f ", x, axes.y(m.mean));
     print(upper, "%.1f,%.1f ", x, axes.y(m.mean + error));
     std::snprintf(point, sizeof point, "%.1f,%.1f ", x, axes.y(m.mean - error));
     lower = point + lower;
   }
-  out += "<polygon points=\"" + upper + lower + "\" fill=\"" + colour + "\" opacity=\"0.12\"/>\n";
+  out += "<polygon points=\"" + upper + lower + "\" fill=\"" + colour + "\" opacity=\"0.1\"/>\n";
+}
+
+void draw_line(std::string& out, const Axes& axes, const Points& points, Metric metric, const char* colour) {
+  std::string line;
+  for (const CellSummary* c : points)
+    print(line, "%.1f,%.1f ", axes.x(c->cell.agnostic_size), axes.y(of(*c, metric).mean));
   out += "<polyline points=\"" + line + "\" fill=\"none\" stroke=\"" + colour + "\" stroke-width=\"1.8\"/>\n";
   for (const CellSummary* c : points)
     print(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.2\" fill=\"%s\"><title>%.4f</title></circle>\n",
@@ -98,16 +103,20 @@ void draw_line(std::string& out, const Axes& axes, const std::vector<const CellS
 
 void draw_panel(std::string& out, const Axes& axes, std::span<const CellSummary> cells, ExpertKind expert,
                 Metric metric, double eta, int expert_size) {
+  std::string lines;  // over the bands of all methods
   for (const Method method : axes.methods) {
-    std::vector<const CellSummary*> points;
+    Points points;
     for (const CellSummary& c : cells)
       if (c.expert == expert && c.method == method && c.cell.eta == eta &&
           c.cell.expert_size == expert_size && c.count > 0)
         points.push_back(&c);
+    if (points.empty()) continue;
     std::sort(points.begin(), points.end(),
               [](auto* a, auto* b) { return a->cell.agnostic_size < b->cell.agnostic_size; });
-    draw_line(out, axes, points, metric, kColours[static_cast<size_t>(method)]);
+    draw_band(out, axes, points, metric, kColours[static_cast<size_t>(method)]);
+    draw_line(lines, axes, points, metric, kColours[static_cast<size_t>(method)]);
   }
+  out += lines;
 }
 
 }  // namespace
@@ -144,14 +153,15 @@ std::string figure_svg(std::span<const CellSummary> cells, ExpertKind expert, Me
     for (const int size : axes.experts) {
       print(out, "<g transform=\"translate(%g,%g)\">\n", left, top);
       draw_frame(out, axes, left == kLeft, eta == *axes.etas.rbegin());
-      print(out, "<text x=\"4\" y=\"-4\">eta %g, expert %d</text>\n", eta, size);
+      print(out, "<text x=\"4\" y=\"-4\">eta %g, %d expert transitions</text>\n", eta, size);
       draw_panel(out, axes, cells, expert, metric, eta, size);
       out += "</g>\n";
       left += kPanelWidth + kGap;
     }
     top += kPanelHeight + kGap;
   }
-  print(out, "<text x=\"%g\" y=\"%g\">task-agnostic transitions</text>\n", kLeft, top + 4);
+  print(out, "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">task-agnostic transitions</text>\n",
+        (kLeft + width - 10 - kGap) / 2, top + 4);
   for (size_t k = 0; k < axes.methods.size(); ++k) {
     const double x = kLeft + static_cast<double>(k % 2) * 320,
                  y = top + 22 + kLegendRow * static_cast<double>(k / 2);

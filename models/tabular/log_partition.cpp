@@ -26,15 +26,14 @@ double LogPartition::value(const Eigen::VectorXd& x) {
   return tau * log_sum_exp(scratch_) - slope;
 }
 
-double LogPartition::derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
-                                 Eigen::MatrixXd& hessian) {
+double LogPartition::differentiate(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
+                                   Eigen::MatrixXd& hessian) {
   const double slope = exponents(x, scratch_);
   const double value = tau * softmax_in_place(scratch_) - slope;
   for (Eigen::Index i = 0; i < x.size(); ++i) gradient[i] = -linear[static_cast<size_t>(i)];
   rows->accumulate(scratch_, {gradient.data(), static_cast<size_t>(gradient.size())});
   q_ = scratch_;
   for (double& q : scratch_) q /= tau;
-  hessian.setZero();
   add_outer_products(*rows, scratch_, hessian);
   return value;
 }

@@ -11,7 +11,7 @@ namespace pwdice::tabular {
 
 // F(x) = tau log sum_k exp(log_weight_k + (offset_k + b_k . x) / tau) - linear . x
 // The dual of a KL-regularised linear programme whose total mass is one; the masses are the softmax.
-class LogPartition final : public ConvexFunction {
+class LogPartition final : public DenseFunction {
  public:
   const SparseRows* rows = nullptr;
   std::vector<double> log_weight, offset;  // one per row
@@ -21,10 +21,11 @@ class LogPartition final : public ConvexFunction {
   Eigen::Index size() const override { return rows->n_columns(); }
   double value(const Eigen::VectorXd& x) override;
   double change(const Eigen::VectorXd& step, double slope) override;
-  double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) override;
   std::vector<double> masses(const Eigen::VectorXd& x) const;  // q_k, summing to one
 
  private:
+  double differentiate(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
+                       Eigen::MatrixXd& hessian) override;
   double exponents(const Eigen::VectorXd& x, std::vector<double>& out) const;  // returns linear . x
   std::vector<double> scratch_, q_;  // q_: masses at the last derivatives()
 };

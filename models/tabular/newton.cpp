@@ -27,32 +27,6 @@ constexpr double kShortest = 1e-18, kLongest = 1e6;
 constexpr double kSimilarSlopes =
     0.1;  // share of Newton's slope from which the logarithmic step needs no rival
 
-// Cholesky factor of the Hessian scaled to a unit diagonal, in the Hessian's own memory.
-class ScaledCholesky {
- public:
-  ScaledCholesky(Eigen::MatrixXd& hessian, double ridge)
-      : scale_(hessian.rows()), factor_(scaled(hessian, ridge)) {}
-  bool ok() const { return factor_.info() == Eigen::Success; }
-  Eigen::VectorXd solve(const Eigen::VectorXd& b) const {
-    return scale_.cwiseProduct(factor_.solve(scale_.cwiseProduct(b)));
-  }
-
- private:
-  Eigen::MatrixXd& scaled(Eigen::MatrixXd& hessian, double ridge) {
-    const Eigen::Index n = hessian.rows();
-    for (Eigen::Index i = 0; i < n; ++i)
-      scale_[i] = hessian(i, i) > kSmallestDiagonal ? 1.0 / std::sqrt(hessian(i, i)) : 0.0;
-    for (Eigen::Index j = 0; j < n; ++j) {
-      hessian.col(j).tail(n - j).array() *= scale_.tail(n - j).array() * scale_[j];
-      hessian(j, j) = 1.0 + ridge;
-    }
-    return hessian;
-  }
-
-  Eigen::VectorXd scale_;
-  Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> factor_;
-};
-
 struct Move {
   double t = 0;       // 0: no decrease was found
   double change = 0;  // of the value
@@ -93,8 +67,7 @@ class Minimiser {
         options_(options),
         ridge_(options.ridge),
         step_limit_(options.step_limit),
-        gradient_(function.size()),
-        hessian_(function.size(), function.size()) {}
+        gradient_(function.size()) {}
 
   NewtonResult run(Eigen::VectorXd& x) {
     for (; result_.iterations < options_.max_iterations; ++result_.iterations) {
@@ -115,20 +88,18 @@ class Minimiser {
  private:
   // Newton's step and its logarithmic variant at x; false if the Hessian needs a larger ridge first.
   bool compute_steps(const Eigen::VectorXd& x) {
-    result_.value = function_.derivatives(x, gradient_, hessian_);
+    result_.value = function_.derivatives(x, gradient_);
     if (!std::isfinite(result_.value) || !gradient_.allFinite())
       fail(ErrorCode::NotFinite, "Newton: the dual is not finite after {} iterations", result_.iterations);
-    hessian_.diagonal().array() += gradient_.norm() / step_limit_;
-    const ScaledCholesky factor(hessian_, ridge_);
-    if (!factor.ok()) {
+    if (!function_.prepare(gradient_.norm() / step_limit_, ridge_)) {
       ridge_ *= 100;
       if (ridge_ > 1) fail(ErrorCode::Internal, "Newton: the Hessian is not positive definite");
       return false;
     }
-    step_ = -factor.solve(gradient_);
+    step_ = -function_.solve(gradient_, Eigen::VectorXd::Zero(gradient_.size()));
     Eigen::VectorXd residual = gradient_;
     function_.logarithmic_residual(residual);
-    log_step_ = -factor.solve(residual);
+    log_step_ = -function_.solve(residual, -step_);
     slope_ = gradient_.dot(step_), log_slope_ = gradient_.dot(log_step_);
     result_.decrement = -slope_;
     return true;
@@ -164,12 +135,32 @@ class Minimiser {
   double ridge_, step_limit_;
   Eigen::VectorXd gradient_, step_, log_step_;
   double slope_ = 0, log_slope_ = 0;
-  Eigen::MatrixXd hessian_;
   double best_ = std::numeric_limits<double>::infinity();
   int stalls_ = 0;
 };
 
 }  // namespace
+
+bool DenseSystem::prepare(double damping, double ridge) {
+  const Eigen::Index n = hessian.rows();
+  hessian.diagonal().array() += damping;
+  scale_.resize(n);
+  for (Eigen::Index i = 0; i < n; ++i)
+    scale_[i] = hessian(i, i) > kSmallestDiagonal ? 1.0 / std::sqrt(hessian(i, i)) : 0.0;
+  for (Eigen::Index j = 0; j < n; ++j) {
+    hessian.col(j).tail(n - j).array() *= scale_.tail(n - j).array() * scale_[j];
+    hessian(j, j) = 1.0 + ridge;
+  }
+  const Eigen::LLT<Eigen::Ref<Eigen::MatrixXd>, Eigen::Lower> factor(hessian);  // in place
+  return factor.info() == Eigen::Success;
+}
+
+Eigen::VectorXd DenseSystem::solve(const Eigen::VectorXd& b) const {
+  Eigen::VectorXd x = scale_.cwiseProduct(b);
+  hessian.triangularView<Eigen::Lower>().solveInPlace(x);
+  hessian.triangularView<Eigen::Lower>().adjoint().solveInPlace(x);
+  return scale_.cwiseProduct(x);
+}
 
 NewtonResult minimise(ConvexFunction& function, Eigen::VectorXd& x, const NewtonOptions& options) {
   Minimiser minimiser(function, options);

@@ -10,8 +10,7 @@
 
 namespace pwdice::tabular {
 
-// A smooth convex function. Flat directions are the function's business: it pins coordinates by leaving their
-// gradient zero and their Hessian row that of the identity.
+// A smooth convex function with its Newton system. Flat directions are the function's business.
 class ConvexFunction {
  public:
   virtual ~ConvexFunction() = default;
@@ -20,12 +19,49 @@ class ConvexFunction {
   // F(x + step) - F(x) at the x of the last derivatives(), accurate to a small fraction of itself however
   // small it is: a difference of two values could not see a state of mass 1e-12. slope = gradient . step.
   virtual double change(const Eigen::VectorXd& step, double slope) = 0;
-  // Fills the gradient and the lower triangle of the Hessian.
-  virtual double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
-                             Eigen::MatrixXd& hessian) = 0;
+  // Value and gradient at x; the Hessian there is what prepare() and solve() refer to.
+  virtual double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient) = 0;
+  // Readies H + damping I, with `ridge` added after scaling it to a unit diagonal. False: not positive
+  // definite. After a prepare() the Hessian is spent until the next derivatives().
+  virtual bool prepare(double damping, double ridge) = 0;
+  // Solves the prepared system; `guess` is where an iterative solver starts.
+  virtual Eigen::VectorXd solve(const Eigen::VectorXd& b, const Eigen::VectorXd& guess) = 0;
   // Replaces the gradient of the last derivatives() by residuals measured in logarithms of masses, equal to
   // it to first order at the optimum. May leave it alone.
   virtual void logarithmic_residual(Eigen::VectorXd& /*gradient*/) const {}
+};
+
+// A Newton system held as a matrix, of which the lower triangle counts. The Cholesky factor takes its place.
+class DenseSystem {
+ public:
+  Eigen::MatrixXd hessian;
+  bool prepare(double damping, double ridge);
+  Eigen::VectorXd solve(const Eigen::VectorXd& b) const;
+
+ private:
+  Eigen::VectorXd scale_;
+};
+
+// A function small enough for that. It pins a flat coordinate by leaving its gradient zero and its Hessian
+// row that of the identity.
+class DenseFunction : public ConvexFunction {
+ public:
+  double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient) final {
+    system_.hessian.setZero(size(), size());
+    return differentiate(x, gradient, system_.hessian);
+  }
+  bool prepare(double damping, double ridge) final { return system_.prepare(damping, ridge); }
+  Eigen::VectorXd solve(const Eigen::VectorXd& b, const Eigen::VectorXd& /*guess*/) final {
+    return system_.solve(b);
+  }
+
+ protected:
+  // Fills the gradient and the lower triangle of the Hessian, which arrives as zero.
+  virtual double differentiate(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
+                               Eigen::MatrixXd& hessian) = 0;
+
+ private:
+  DenseSystem system_;
 };
 
 struct NewtonOptions {

@@ -41,8 +41,8 @@ double QuadraticDual::evaluate(const Eigen::VectorXd& x) {
 
 double QuadraticDual::value(const Eigen::VectorXd& x) { return evaluate(x); }
 
-double QuadraticDual::derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
-                                  Eigen::MatrixXd& hessian) {
+double QuadraticDual::differentiate(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
+                                    Eigen::MatrixXd& hessian) {
   const double value = evaluate(x);
   scratch_.resize(y_.size());
   for (size_t k = 0; k < y_.size(); ++k)
@@ -50,7 +50,6 @@ double QuadraticDual::derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gra
   for (Eigen::Index i = 0; i < x.size(); ++i) gradient[i] = -linear[static_cast<size_t>(i)];
   rows->accumulate(scratch_, {gradient.data(), static_cast<size_t>(gradient.size())});
   for (size_t k = 0; k < y_.size(); ++k) scratch_[k] = !clip || y_[k] > -1 ? weight[k] / tau[k] : 0.0;
-  hessian.setZero();
   add_outer_products(*rows, scratch_, hessian);
   if (proximal > 0) {
     gradient += proximal * (x - centre);

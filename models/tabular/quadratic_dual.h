@@ -12,7 +12,7 @@ namespace pwdice::tabular {
 // F(x) = sum_k tau_k w_k f*((offset_k + b_k . x) / tau_k) - linear . x        the dual of chi2 regularisation
 //   exact       f*(y) = max(y + 1, 0)^2 / 2 - 1/2, masses w max(y + 1, 0)
 //   unclipped   f*(y) = (y + 1)^2 / 2 - 1/2       (the form printed in the paper)
-class QuadraticDual final : public ConvexFunction {
+class QuadraticDual final : public DenseFunction {
  public:
   const SparseRows* rows = nullptr;
   std::vector<double> weight, offset, tau;  // one per row
@@ -24,10 +24,11 @@ class QuadraticDual final : public ConvexFunction {
   Eigen::Index size() const override { return rows->n_columns(); }
   double value(const Eigen::VectorXd& x) override;
   double change(const Eigen::VectorXd& step, double slope) override;
-  double derivatives(const Eigen::VectorXd& x, Eigen::VectorXd& gradient, Eigen::MatrixXd& hessian) override;
   std::vector<double> arguments(const Eigen::VectorXd& x) const;  // y_k
 
  private:
+  double differentiate(const Eigen::VectorXd& x, Eigen::VectorXd& gradient,
+                       Eigen::MatrixXd& hessian) override;
   double evaluate(const Eigen::VectorXd& x);  // value; leaves y in y_
   std::vector<double> y_, scratch_;
 };

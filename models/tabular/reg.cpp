@@ -44,7 +44,7 @@ References::References(const Problem& problem, const RegOptions& options) : w_(p
     floor_ = options.floor_u;
     for (double& w : w_) w += options.floor_w;
   }
-  if (floor_ > 0) return;
+  log_floor_ = std::log(floor_);
   for (const double value : row_) log_row_.push_back(std::log(value));
   for (const double value : column_) log_column_.push_back(std::log(value));
 }

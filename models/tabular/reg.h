@@ -15,10 +15,15 @@ namespace pwdice::tabular {
 //   AsRun   U_ij = 1e-10 + d^E_i d^I_j (transposed), W = 1e-8 + d^I_sa: what produced the published numbers
 enum class UConvention { Paper, AsRun };
 
+// How Newton's system is solved: by Cholesky, unknowns^2 numbers and unknowns^3/3 operations, or by conjugate
+// gradients with products alone. Automatic goes by the number of unknowns; the answers are the same.
+enum class NewtonSystem { Automatic, Dense, Iterative };
+
 struct RegOptions {
   double eps1 = 0.01, eps2 = 0.01;
   UConvention convention = UConvention::AsRun;
   double floor_u = 1e-10, floor_w = 1e-8;  // AsRun only
+  NewtonSystem system = NewtonSystem::Automatic;
 };
 
 struct RegSolution : Solution {
@@ -44,18 +49,22 @@ struct DualLoss {
 };
 DualLoss dual_loss(const Problem& problem, const RegOptions& options, const DualPoint& point);
 
-// The references of a convention; log U is computed entry by entry, never stored.
+// The references of a convention, U_ij = floor + row_i column_j; log U is computed entry by entry, never
+// stored.
 class References {
  public:
   References(const Problem& problem, const RegOptions& options);
   double log_u(size_t i, size_t j) const;
+  double log_floor() const { return log_floor_; }  // the logarithms of zeros are -infinity
+  double log_row(size_t i) const { return log_row_[i]; }
+  double log_column(size_t j) const { return log_column_[j]; }
   bool row_allowed(size_t i) const;  // some U_ij > 0 in this row
   const std::vector<double>& w() const { return w_; }
 
  private:
-  std::vector<double> row_, column_;          // U_ij = floor + row_i column_j
-  std::vector<double> log_row_, log_column_;  // used when the floor is zero: no logarithm per entry
-  double floor_ = 0;
+  std::vector<double> row_, column_;
+  std::vector<double> log_row_, log_column_;  // when the floor is zero, log U needs no logarithm per entry
+  double floor_ = 0, log_floor_ = 0;
   std::vector<double> w_;
 };
 

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <limits>
 
+#include "../../kernels/error.h"
+
 namespace pwdice::tabular {
 
 std::vector<double> flatten(const nlohmann::json& array) {
@@ -31,16 +33,26 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
   return worst;
 }
 
-std::vector<std::string> golden_files() {
-  std::vector<std::string> directories{PWDICE_TEST_GOLDEN_DIR};
-  if (const char* extra = std::getenv("PWDICE_GOLDEN_DIR"))
-    directories.push_back(std::string(extra) + "/tabular");
+namespace {
+
+std::vector<std::string> json_files(const std::filesystem::path& directory) {
   std::vector<std::string> files;
-  for (const auto& directory : directories)
-    for (const auto& entry : std::filesystem::directory_iterator(directory))
-      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+  std::error_code none;  // a directory that is not there holds no files
+  for (const auto& entry : std::filesystem::directory_iterator(directory, none))
+    if (entry.path().extension() == ".json") files.push_back(entry.path().string());
   std::sort(files.begin(), files.end());
   return files;
+}
+
+}  // namespace
+
+std::vector<std::string> golden_files() { return json_files(PWDICE_TEST_GOLDEN_DIR); }
+
+std::vector<std::string> given_golden_files() {
+  const char* given = std::getenv("PWDICE_GOLDEN_DIR");
+  if (!given || !*given) return {};
+  if (!std::filesystem::exists(given)) return {given};  // loading it will say so
+  return json_files(std::filesystem::path(given) / "tabular");
 }
 
 RegOptions GoldenCase::reg_options(UConvention convention) const {
@@ -51,9 +63,11 @@ RegOptions GoldenCase::reg_options(UConvention convention) const {
           .floor_w = parameter("floor_dI_as_run")};
 }
 
-GoldenCase load_golden(const std::string& path) {
+namespace {
+
+GoldenCase parse_golden(std::istream& file) {
   GoldenCase c;
-  c.json = nlohmann::json::parse(std::ifstream(path));
+  c.json = nlohmann::json::parse(file);
   const int n = c.json.at("n_states"), m = c.json.at("n_actions");
   c.mdp.transitions = TransitionModel::from_dense(n, m, flatten(c.json.at("T_true")));
   c.mdp.p0 = flatten(c.json.at("p0"));
@@ -67,6 +81,19 @@ GoldenCase load_golden(const std::string& path) {
       estimate_problem(c.agnostic, c.expert, m, c.mdp.p0, {.gamma = c.mdp.gamma, .expert_pairs = true});
   c.problem.cost = {flatten(c.input("cost")), static_cast<size_t>(n)};
   return c;
+}
+
+}  // namespace
+
+GoldenCase load_golden(const std::string& path) {
+  std::ifstream file(path);
+  if (!file || std::filesystem::is_directory(path))
+    fail(ErrorCode::BadFile, "golden case {}: there is no such file", path);
+  try {
+    return parse_golden(file);
+  } catch (const std::exception& error) {  // of the JSON library or ours
+    fail(ErrorCode::BadFile, "golden case {}: {}", path, error.what());
+  }
 }
 
 RandomCase random_case(uint32_t seed, int n_states, int expert_size, int agnostic_size, double eta) {

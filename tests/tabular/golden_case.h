@@ -24,10 +24,10 @@ struct GoldenCase {
   RegOptions reg_options(UConvention convention) const;
 };
 
-GoldenCase load_golden(const std::string& path);
+GoldenCase load_golden(const std::string& path);  // throws one sentence that names the file
 
-// The files of this repository and those of $PWDICE_GOLDEN_DIR/tabular.
-std::vector<std::string> golden_files();
+std::vector<std::string> golden_files();        // of this repository
+std::vector<std::string> given_golden_files();  // of $PWDICE_GOLDEN_DIR/tabular
 
 std::vector<double> flatten(const nlohmann::json& array);
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b);

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
+#include "../../kernels/error.h"
 #include "../../models/tabular/float32_dual.h"
 #include "../../models/tabular/lobsdice.h"
 #include "../../models/tabular/lp.h"
@@ -179,12 +181,32 @@ TEST_P(Golden, LobsdiceAsRun) {
   expect_metrics(solution.policy, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Golden, testing::ValuesIn(golden_files()), [](const auto& file) {
+std::string case_name(const testing::TestParamInfo<std::string>& file) {
   std::string name = std::filesystem::path(file.param).stem().string() + "_" + std::to_string(file.index);
   for (char& ch : name)
     if (!std::isalnum(static_cast<unsigned char>(ch))) ch = '_';
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Golden, testing::ValuesIn(golden_files()), case_name);
+INSTANTIATE_TEST_SUITE_P(Given, Golden, testing::ValuesIn(given_golden_files()), case_name);
+
+// What a damaged file of PWDICE_GOLDEN_DIR says.
+TEST(GoldenFile, DamagedIsOneSentence) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "tabular_damaged.json";
+  for (const char* text :
+       {"", "{\"n_states\": 20", "{}", "{\"n_states\": 2, \"n_actions\": 1, \"T_true\": [1]}"}) {
+    std::ofstream(path) << text;
+    try {
+      load_golden(path.string());
+      ADD_FAILURE() << "no error for '" << text << "'";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::BadFile);
+      EXPECT_EQ(std::string(error.what()).find("golden case " + path.string() + ": "), 0u) << error.what();
+    }
+  }
+  EXPECT_THROW(load_golden("/nowhere/case.json"), Error);
+}
 
 }  // namespace
 }  // namespace pwdice::tabular
