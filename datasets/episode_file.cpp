@@ -197,7 +197,9 @@ void write_episodes(const std::filesystem::path& path, const Episodes& data,
   if (data.has_next())
     file.write<float>("next_observations", data.next_observations, states, storage(data.state_dim));
   if (!data.env_id.empty()) file.attribute("", "env_id", data.env_id);
-  for (const auto& [name, value] : attributes) file.attribute("", name, value);
+  for (const auto& attribute : attributes) {
+    std::visit([&](const auto& value) { file.attribute("", attribute.first, value); }, attribute.second);
+  }
   file.commit();
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "episodes.h"
@@ -25,8 +26,8 @@ EpisodeLayout detect_layout(const Hdf5Reader& file);
 Episodes read_episodes(const std::filesystem::path& path, const Hdf5Limits& limits = {});
 Episodes read_episodes(const Hdf5Reader& file);
 
-// The D4RL layout, chunked, deflate and shuffle; attributes are added to the root as strings.
-using FileAttributes = std::vector<std::pair<std::string, std::string>>;
+// The D4RL layout, chunked, deflate and shuffle; attributes are added to the root.
+using FileAttributes = std::vector<std::pair<std::string, std::variant<std::string, int64_t, double>>>;
 void write_episodes(const std::filesystem::path& path, const Episodes& data,
                     const FileAttributes& attributes = {});
 

@@ -14,19 +14,17 @@
 namespace pwdice {
 namespace {
 
-constexpr double kDt = 0.1, kMaxAcceleration = 4, kMaxSpeed = 2;
-constexpr double kHalfWidth =
-    0.25;  // of the body; exact in binary, so that touching a wall is not entering it
-constexpr double kGoalRadius = 0.5;
+constexpr double kDt = 0.2, kMaxAcceleration = 4, kMaxSpeed = 2;
+constexpr double kHalfWidth = 0.125;  // of the body; exact in binary: touching a wall is not entering it
 constexpr double kJitter = 0.2;  // of a start position around the centre of its cell
-constexpr int64_t kSteps = 250;
-constexpr double kExpertReturn = 148.3;  // mean over 1000 episodes of the expert, see maze_test.cpp
+constexpr int64_t kSteps = 125;
+constexpr double kExpertReturn = 75.6;  // mean over 1000 episodes of the expert, see maze_test.cpp
 
 // Controller.
 constexpr double kWalkSpeed = 1.6, kVelocityGain = 0.8, kPositionGain = 3, kReach = 0.4, kPush = 0.9;
 // Task-agnostic data.
 constexpr double kExpertNoise = 0.1;
-constexpr int64_t kMaxWalk = 8, kWalkSteps = 110, kHoldSteps = 15, kRandomSteps = 60;
+constexpr int64_t kMaxWalk = 8, kWalkSteps = 60, kHoldSteps = 8, kRandomSteps = 30;
 
 struct Cell {
   int64_t column = 0, row = 0;
@@ -82,7 +80,7 @@ struct Body {
 
 double reward_of(const Body& body) {
   static const Cell goal = find('G');
-  return std::hypot(body.x - goal.x(), body.y - goal.y()) < kGoalRadius ? 1 : 0;
+  return std::max(std::abs(body.x - goal.x()), std::abs(body.y - goal.y())) < 0.5 ? 1 : 0;
 }
 
 Body place(Cell cell, RandomNumbers& numbers) {

@@ -4,14 +4,14 @@
 
 // A point mass in a maze: the data set and the task that need no download and no simulator.
 //
-//   v <- clamp(v + dt a_max action, |v_k| <= v_max)      p <- p + dt v, stopped by walls      dt = 0.1
+//   v <- clamp(v + dt a_max action, |v_k| <= v_max)      p <- p + dt v, stopped by walls      dt = 0.2
 //
 // Observation (x, y, vx, vy), two accelerations in [-1, 1]. A cell is 1 x 1; the body is a square, moved
 // along x and then along y; a wall stops it and takes that component of the velocity. It moves less than a
 // cell a step, so it cannot pass through a wall.
 //
-// Task    from rest near the start cell, reach the goal cell and stay; reward 1 for each step within
-//         goal_radius of its centre, so a return is the time spent there. No terminals, 250 steps.
+// Task    from rest near the start cell, reach the goal cell and stay; reward 1 for each step that ends in
+//         it, so a return is the time spent there. No terminals, 125 steps.
 // Expert  a waypoint controller on the shortest path from start to goal, small noise on its actions.
 // Offline walks of the same controller between random cells, at most half the task's way apart, and random
 // actions.

@@ -66,6 +66,7 @@ Mixture build_mixture(const Episodes& expert, std::vector<Episodes> offline, con
 
   const Mat<float> states{out.offline.states.data(), out.offline.table_rows(), out.offline.state_dim};
   const Mat<float> shown{out.expert.states.data(), out.expert.size(), out.expert.state_dim};
+  out.initial = spec.initial;
   StateMap& map = out.state_map;
   map.absorbing = spec.absorbing != AbsorbingRule::None;
   if (spec.distortion > 0) {

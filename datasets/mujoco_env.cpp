@@ -15,6 +15,7 @@
 #include "../host/rng.h"
 #include "../kernels/error.h"
 #include "mujoco_library.h"
+#include "mujoco_renderer.h"
 #include "random_numbers.h"
 
 namespace pwdice {
@@ -91,6 +92,16 @@ class Simulation : public MujocoEnvironment {
     observe(observation);
   }
 
+  double seconds_per_step() const override { return model_->opt.timestep * task_.frame_skip; }
+
+  Image draw(int width, int height) override {
+    if (!renderer_ || renderer_->width() != width || renderer_->height() != height) {
+      renderer_.reset();
+      renderer_ = std::make_unique<MujocoRenderer>(model_.get(), width, height);
+    }
+    return renderer_->draw(model_.get(), data_.get());
+  }
+
   StepResult step(Vec<const float> action, Vec<float> observation) override {
     PWDICE_CHECK(action.size == info_.action_dim, "{}: action of {} values, expected {}", task_.name, action.size, info_.action_dim);
     double effort = 0;
@@ -100,8 +111,9 @@ class Simulation : public MujocoEnvironment {
     }
     const double before = x();
     for (int k = 0; k < task_.frame_skip; ++k) mj_.step(model_.get(), data_.get());
+    check_stable();
     mj_.rne_post_constraint(model_.get(), data_.get());
-    const double velocity = (x() - before) / (model_->opt.timestep * task_.frame_skip);
+    const double velocity = (x() - before) / seconds_per_step();
     StepResult result{velocity + task_.healthy_reward - task_.ctrl_weight * effort - contact_cost(), !healthy()};
     observe(observation);
     if (!std::isfinite(result.reward)) fail(ErrorCode::NotFinite, "{}: the simulation became unstable", task_.name);
@@ -115,6 +127,13 @@ class Simulation : public MujocoEnvironment {
   struct DeleteData {
     void operator()(mjData* data) const { MujocoLibrary::get().delete_data(data); }
   };
+
+  // MuJoCo answers a state that is not finite, or huge, by going back to the initial one; here it is an error.
+  void check_stable() const {
+    for (const int kind : {mjWARN_BADQPOS, mjWARN_BADQVEL, mjWARN_BADQACC}) {
+      if (data_->warning[kind].number > 0) fail(ErrorCode::NotFinite, "{}: the simulation became unstable", task_.name);
+    }
+  }
 
   double x() const { return task_.torso_velocity ? data_->xpos[3 * torso_] : data_->qpos[0]; }
 
@@ -156,6 +175,7 @@ class Simulation : public MujocoEnvironment {
   const MujocoLibrary& mj_;
   std::unique_ptr<mjModel, DeleteModel> model_;
   std::unique_ptr<mjData, DeleteData> data_;
+  std::unique_ptr<MujocoRenderer> renderer_;  // made by the first draw()
   int torso_ = 0;
   EnvironmentInfo info_;
 };

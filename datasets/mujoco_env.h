@@ -18,10 +18,19 @@
 
 namespace pwdice {
 
+struct Image {
+  int width = 0, height = 0;
+  std::vector<uint8_t> rgb;  // rows from the top, 3 bytes a pixel
+};
+
 class MujocoEnvironment : public Environment {
  public:
   // For tests and replays: the exact state instead of a random one.
   virtual void set_state(std::span<const double> qpos, std::span<const double> qvel, Vec<float> observation) = 0;
+  virtual double seconds_per_step() const = 0;
+  // The present state, drawn without a window through libEGL; throws Unsupported, in one sentence, without it. From one
+  // thread at a time.
+  virtual Image draw(int width, int height) = 0;
 };
 
 // Throws Unsupported, in one sentence, without MuJoCo, without the model file or for an unknown name.

@@ -53,6 +53,18 @@ MujocoLibrary load() {
   find(handle, "mj_step", library.step);
   find(handle, "mj_rnePostConstraint", library.rne_post_constraint);
   find(handle, "mj_name2id", library.name_to_id);
+  find(handle, "mjv_defaultCamera", library.default_camera);
+  find(handle, "mjv_defaultOption", library.default_option);
+  find(handle, "mjv_defaultScene", library.default_scene);
+  find(handle, "mjv_makeScene", library.make_scene);
+  find(handle, "mjv_freeScene", library.free_scene);
+  find(handle, "mjv_updateScene", library.update_scene);
+  find(handle, "mjr_defaultContext", library.default_context);
+  find(handle, "mjr_makeContext", library.make_context);
+  find(handle, "mjr_freeContext", library.free_context);
+  find(handle, "mjr_setBuffer", library.set_buffer);
+  find(handle, "mjr_render", library.render);
+  find(handle, "mjr_readPixels", library.read_pixels);
   decltype(&mju_user_error) error_handler;
   decltype(&mju_user_warning) warning_handler;
   find(handle, "mju_user_error", error_handler);

@@ -20,6 +20,19 @@ struct MujocoLibrary {
   decltype(&mj_rnePostConstraint) rne_post_constraint;
   decltype(&mj_name2id) name_to_id;
   decltype(&mj_version) version;
+  // Drawing.
+  decltype(&mjv_defaultCamera) default_camera;
+  decltype(&mjv_defaultOption) default_option;
+  decltype(&mjv_defaultScene) default_scene;
+  decltype(&mjv_makeScene) make_scene;
+  decltype(&mjv_freeScene) free_scene;
+  decltype(&mjv_updateScene) update_scene;
+  decltype(&mjr_defaultContext) default_context;
+  decltype(&mjr_makeContext) make_context;
+  decltype(&mjr_freeContext) free_context;
+  decltype(&mjr_setBuffer) set_buffer;
+  decltype(&mjr_render) render;
+  decltype(&mjr_readPixels) read_pixels;
 
   // Loaded once per process; throws Unsupported when it cannot be, or is of another version than the headers.
   static const MujocoLibrary& get();

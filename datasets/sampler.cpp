@@ -24,23 +24,45 @@ Vec<const T> DataTables::keep(Context& ctx, std::vector<T>&& values) {
   return owner->view();
 }
 
+// The first states of the trajectories that p0 is made of, row after row.
+static std::vector<float> first_states(const Mixture& mixture) {
+  const Transitions& data = mixture.offline;
+  const Expert& expert = mixture.expert;
+  std::vector<float> out;
+  const auto take = [&](const std::vector<float>& states, int64_t row) {
+    const auto begin = states.begin() + row * data.state_dim;
+    out.insert(out.end(), begin, begin + data.state_dim);
+  };
+  if (mixture.initial != InitialStates::Expert) {
+    for (int64_t i = 0; i < data.size(); ++i) {
+      if (data.step[i] == 0) take(data.states, i);
+    }
+  }
+  if (mixture.initial != InitialStates::Agnostic) {
+    for (const EpisodeRange& episode : expert.episodes) take(expert.states, episode.begin);
+  }
+  PWDICE_CHECK(!out.empty(), "data tables: no initial state among {} transitions and {} expert states", data.size(),
+               expert.size());
+  return out;
+}
+
 DataTables::DataTables(Context& ctx, Mixture&& mixture, double gamma) {
+  PWDICE_CHECK(mixture.offline.size() > 0 && mixture.expert.size() > 0,
+               "data tables: {} transitions and {} expert states", mixture.offline.size(), mixture.expert.size());
+  PWDICE_CHECK(mixture.offline.state_dim == mixture.expert.state_dim,
+               "data tables: states of {} dimensions, expert states of {}", mixture.offline.state_dim,
+               mixture.expert.state_dim);
+  std::vector<float> initial = first_states(mixture);
   Transitions data = std::move(mixture.offline);
   Expert expert = std::move(mixture.expert);
-  PWDICE_CHECK(data.size() > 0 && expert.size() > 0, "data tables: {} transitions and {} expert states",
-               data.size(), expert.size());
-  PWDICE_CHECK(data.state_dim == expert.state_dim,
-               "data tables: states of {} dimensions, expert states of {}", data.state_dim, expert.state_dim);
   PWDICE_CHECK(expert.weight.size() == static_cast<size_t>(expert.size()),
                "data tables: {} weights for {} expert states", expert.weight.size(), expert.size());
-  std::vector<int32_t> initial, live;
+  std::vector<int32_t> live;
   std::vector<float> discount;
   for (int64_t i = 0; i < data.size(); ++i) {
-    if (data.step[i] == 0) initial.push_back(static_cast<int32_t>(i));
     if (data.done[i] == 0) live.push_back(static_cast<int32_t>(i));
     discount.push_back(data.done[i] ? 0.f : static_cast<float>(gamma));
   }
-  PWDICE_CHECK(!initial.empty(), "data tables: no initial state among {} transitions", data.size());
   std::vector<double> cumulative;
   double sum = 0;
   for (const float w : expert.weight) cumulative.push_back(sum += static_cast<double>(w));
@@ -50,7 +72,8 @@ DataTables::DataTables(Context& ctx, Mixture&& mixture, double gamma) {
   actions_ = {keep(ctx, std::move(data.actions)).data, n, data.action_dim};
   expert_ = {keep(ctx, std::move(expert.states)).data, m, s};
   next_ = keep(ctx, std::move(data.next));
-  initial_ = keep(ctx, std::move(initial));
+  const auto starts = static_cast<int64_t>(initial.size()) / s;
+  initial_ = {keep(ctx, std::move(initial)).data, starts, s};
   // Without terminals every transition is live: no table needed.
   if (static_cast<int64_t>(live.size()) < n) live_ = keep(ctx, std::move(live));
   live_count_ = live_.data == nullptr ? n : live_.size;
@@ -59,7 +82,8 @@ DataTables::DataTables(Context& ctx, Mixture&& mixture, double gamma) {
   cumulative_ = keep(ctx, std::move(cumulative));
   state_map_ = std::move(mixture.state_map);
   source_ = std::move(data.source);
-  bytes_ += source_.size();
+  step_ = std::move(data.step);
+  bytes_ += source_.size() + step_.size() * sizeof(int32_t);
 }
 
 void draw_transitions(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index) {
@@ -77,8 +101,7 @@ void draw_live(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32
 }
 
 void draw_initial(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index) {
-  sample_uniform(ctx, {draw.stream, draw.step, data.initial().size, index});
-  gather_indices(ctx, {data.initial(), index, index});
+  sample_uniform(ctx, {draw.stream, draw.step, data.initial_states().rows, index});
 }
 
 void draw_weighted(Context& ctx, const Draw& draw, Vec<const double> cumulative, Vec<int32_t> index) {

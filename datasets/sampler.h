@@ -31,7 +31,7 @@ class DataTables {
   Vec<const int32_t> next() const { return next_; }        // (n) row of s'
   Mat<const float> actions() const { return actions_; }    // (n, A)
   Vec<const float> discount() const { return discount_; }  // (n) gamma (1 - done)
-  Vec<const int32_t> initial() const { return initial_; }  // transitions of step 0
+  Mat<const float> initial_states() const { return initial_; }  // first states of the trajectories of I, E or both
   int64_t live_count() const { return live_count_; }
   Vec<const int32_t> live() const { return live_; }  // transitions with done = 0; no table if all are
   Mat<const float> expert_states() const { return expert_; }           // (m, S)
@@ -40,18 +40,20 @@ class DataTables {
 
   const StateMap& state_map() const { return state_map_; }        // host memory
   const std::vector<uint8_t>& source() const { return source_; }  // host memory, (n)
+  const std::vector<int32_t>& step() const { return step_; }      // host memory, (n) within the episode
   size_t bytes() const { return bytes_; }                         // of everything above
 
  private:
   template <class T>
   Vec<const T> keep(Context& ctx, std::vector<T>&& values);
 
-  Mat<const float> states_, actions_, expert_;
-  Vec<const int32_t> next_, initial_, live_;
+  Mat<const float> states_, actions_, expert_, initial_;
+  Vec<const int32_t> next_, live_;
   Vec<const float> discount_, weight_;
   Vec<const double> cumulative_;
   StateMap state_map_;
   std::vector<uint8_t> source_;
+  std::vector<int32_t> step_;
   std::vector<std::shared_ptr<const void>> owned_;
   int64_t live_count_ = 0;
   size_t bytes_ = 0;
@@ -68,9 +70,10 @@ void draw_transitions(Context& ctx, const DataTables& data, const Draw& draw, Ve
 void draw_shuffled(Context& ctx, const DataTables& data, const Draw& draw,
                    Vec<int32_t> index);                                                      // passes over I
 void draw_live(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index);  // done = 0 only
-void draw_initial(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index);  // step 0 only
 // In proportion to weights of the n transitions, given by their cumulative sum.
 void draw_weighted(Context& ctx, const Draw& draw, Vec<const double> cumulative, Vec<int32_t> index);
+
+void draw_initial(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index);  // of initial_states()
 
 // Rows of expert_states(): in proportion to rho_E, or uniform.
 void draw_expert(Context& ctx, const DataTables& data, const Draw& draw, Vec<int32_t> index);

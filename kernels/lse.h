@@ -16,7 +16,7 @@ struct Lse {
 // Associative up to rounding; the order is fixed by the caller. NaN in gives NaN out.
 PWDICE_HD inline Lse operator+(Lse a, Lse b) {
   const float m = fmaxf(a.m, b.m);
-  const float c = m == -INFINITY ? 0.f : m;  // two empty parts: inf - inf would be NaN
+  const float c = fabsf(m) == INFINITY ? 0.f : m;  // two empty parts, or an infinite one: inf - inf would be NaN
   return {m, a.z * expf(a.m - c) + b.z * expf(b.m - c)};
 }
 

@@ -20,7 +20,7 @@ void visit_fields(C& c, Visit&& f) {
   f("data.source", c.data.source), f("data.expert", c.data.expert), f("data.agnostic", c.data.agnostic);
   f("data.environment", c.data.environment), f("data.expert_trajectory", c.data.expert_trajectory);
   f("data.expert_in_agnostic", c.data.expert_in_agnostic), f("data.rule", c.data.rule);
-  f("data.absorbing", c.data.absorbing), f("data.distorted", c.data.distorted), f("data.rho", c.data.rho);
+  f("data.absorbing", c.data.absorbing), f("data.distorted", c.data.distorted), f("data.initial", c.data.initial), f("data.rho", c.data.rho);
   f("data.normalise_eps", c.data.normalise_eps), f("data.max_episode_steps", c.data.max_episode_steps);
   f("data.maze_transitions", c.data.maze_transitions), f("data.maze_expert_episodes", c.data.maze_expert_episodes);
   f("gamma", c.gamma), f("eps1", c.eps1), f("eps2", c.eps2), f("divergence", c.divergence);
@@ -40,7 +40,8 @@ void visit_fields(C& c, Visit&& f) {
   f("policy.steps_per_dual", c.policy.steps_per_dual), f("policy.start", c.policy.start);
   f("policy.weights_every", c.policy.weights_every), f("policy.batch", c.policy.batch), f("policy.lr", c.policy.lr);
   f("policy.weight_decay", c.policy.weight_decay), f("policy.decay_lr", c.policy.decay_lr);
-  f("policy.average", c.policy.average), f("policy.keep", c.policy.keep);
+  f("policy.average", c.policy.average), f("policy.balance", c.policy.balance);
+  f("policy.power", c.policy.power), f("policy.keep", c.policy.keep);
   f("evaluation.every", c.evaluation.every), f("evaluation.episodes", c.evaluation.episodes);
   f("run.directory", c.run.directory), f("run.log_every", c.run.log_every);
   f("run.checkpoint_every", c.run.checkpoint_every), f("run.keep_checkpoints", c.run.keep_checkpoints);
@@ -111,12 +112,16 @@ namespace {
 // A small problem: sharper weights than in locomotion, smaller batches and fewer steps.
 void set_for_maze(Config& c) {
   c.data.source = "maze";
+  c.data.initial = "expert";  // the walks start everywhere, the task in one cell
+  c.gamma = 0.98;             // an episode has 125 steps
   c.eps1 = c.eps2 = 0.1;
-  c.contrastive.steps = 300, c.contrastive.batch = 1024;
-  c.discriminator.steps = 1500, c.discriminator.batch = 256;
+  c.contrastive.steps = 600, c.contrastive.batch = 1024;
+  c.discriminator.steps = 2000, c.discriminator.batch = 256;
+  c.dual.lr = 1e-3, c.dual.init_batch = 16;
   c.dual.average = 0.999;  // noise in the potentials, divided by eps2, would reach the weights
   c.dual.steps = 4000;
   c.policy.steps_per_dual = 3, c.policy.start = 200;
+  c.policy.balance = "none", c.policy.power = 1;  // the walks begin anywhere
   c.evaluation.every = 500;
   c.run.log_every = 50;
 }
@@ -133,7 +138,7 @@ Config make_profile(const std::string& name) {
   c.transport = "paired";
   c.data.rho = "exp";
   c.data.rule = "reference";
-  c.contrastive.steps = 58600;  // 200 epochs of 1.2 M rows
+  c.contrastive.steps = 58600, c.contrastive.batch = 4096;  // 200 epochs of 1.2 M rows
   c.discriminator.steps = 40000;
   c.dual.steps = 1050000;
   c.dual.batch = c.dual.expert_batch = c.dual.init_batch = 1024;
@@ -144,6 +149,7 @@ Config make_profile(const std::string& name) {
   c.policy.batch = 1024;
   c.policy.decay_lr = false;
   c.policy.average = 0;
+  c.policy.balance = "none", c.policy.power = 1;
   c.evaluation.every = 5 * 1172;
   if (name == "code") {
     c.gamma = 0.999;
@@ -191,6 +197,8 @@ void validate(const Config& c) {
   one_of("data.source", c.data.source, {"maze", "files"});
   one_of("data.rule", c.data.rule, {"exact", "reference"});
   one_of("data.absorbing", c.data.absorbing, {"none", "pwdice", "smodice"});
+  one_of("policy.balance", c.policy.balance, {"steps", "none"});
+  one_of("data.initial", c.data.initial, {"agnostic", "expert", "both"});
   one_of("data.rho", c.data.rho, {"uniform", "exp", "exp_tail", "exp_code", "uniform_goal", "exp_goal"});
   one_of("data.environment", c.data.environment, {"", "maze", "hopper", "halfcheetah", "walker2d", "ant", "ant111"});
   one_of("divergence", c.divergence, {"kl", "chi2", "chi2_exact"});
@@ -230,7 +238,7 @@ void validate(const Config& c) {
                                    {"policy.lr", c.policy.lr}, {"policy.steps_per_dual", c.policy.steps_per_dual},
                                    {"contrastive.clip_norm", c.contrastive.clip_norm},
                                    {"discriminator.penalty", c.discriminator.penalty},
-                                   {"policy.keep", c.policy.keep}}) {
+                                   {"policy.keep", c.policy.keep}, {"policy.power", c.policy.power}}) {
     at_least(key, value, 0);
   }
 }

@@ -28,6 +28,7 @@ struct Config {
     std::string rule = "exact";          // exact (s' as recorded), reference (the released code's rule)
     std::string absorbing = "none";      // absorbing states with a flag dimension: none, pwdice, smodice
     bool distorted = false;              // s <- (0.1 I + D') s, D' ~ N(0, 4^2): the paper's ablation
+    std::string initial = "agnostic";    // whose trajectories' first states are p0: agnostic, expert, both
     std::string rho = "exp_tail";        // weights of expert states: uniform, exp, exp_tail, exp_code, uniform_goal,
                                          // exp_goal (datasets/expert.h)
     double normalise_eps = 1e-4;
@@ -49,16 +50,16 @@ struct Config {
 
   struct Contrastive {
     std::string metric = "learned_pd";   // learned_pd, learned_spd, learned, learned_sphere
-    int64_t steps = 1500, batch = 4096;
+    int64_t steps = 1500, batch = 1024;
     double lr = 1e-3, clip_norm = 1;
   } contrastive;
   struct Discriminator {
-    int64_t steps = 5000, batch = 512;
+    int64_t steps = 2000, batch = 512;
     double lr = 3e-4, penalty = 10;
     double mixing = 0.01;                // probability that a negative batch is drawn from E
   } discriminator;
   struct Dual {
-    int64_t steps = 10000, batch = 512, expert_batch = 0, init_batch = 512;  // expert_batch 0 = all of E
+    int64_t steps = 3000, batch = 512, expert_batch = 0, init_batch = 256;  // expert_batch 0 = all of E
     double lr = 3e-4, weight_decay = 0;
     bool decay_lr = true;                // linearly to zero over the run
     double regulariser = 0;              // lambda of (mean l0)^2 + (mean l1)^2 + (mean l2)^2
@@ -67,22 +68,25 @@ struct Config {
   struct Policy {
     std::string schedule = "step";       // step (interleaved), epoch (a dual epoch, then a policy epoch)
     std::string sampling = "weighted";   // weighted (drawn in proportion to w), uniform (w in the loss)
-    double steps_per_dual = 2;           // schedule = step
-    int64_t start = 500;                 // dual steps before the first policy step
-    int64_t weights_every = 250;         // dual steps between two passes over the data for w; schedule = step
-    int64_t batch = 512;
+    double steps_per_dual = 12;          // schedule = step
+    int64_t start = 250;                 // dual steps before the first policy step
+    int64_t weights_every = 250;         // dual steps between two passes over the data for w; schedule = step. Maze: 50 and
+                                         // 250 end alike in the same time, 1000 learns later.
+    int64_t batch = 256;
     double lr = 1e-3, weight_decay = 1e-5;
     bool decay_lr = true;                // linearly to zero over the run
     double average = 0.999;              // decay of the averaged policy that is evaluated and exported; 0 = off
+    std::string balance = "steps";       // steps (every step of an episode the same mass), none
+    double power = 2;                    // of the weights; above 1 sharpens them as a smaller eps2 would
     double keep = 1e-6;                  // rows of smaller weight are dropped
   } policy;
 
   struct Evaluation {
-    int64_t every = 2500, episodes = 10;
+    int64_t every = 500, episodes = 10;
   } evaluation;
   struct Run {
     std::string directory = "";          // empty = runs/<environment>-<method>-<seed>
-    int64_t log_every = 250, checkpoint_every = 2500, keep_checkpoints = 3;
+    int64_t log_every = 250, checkpoint_every = 500, keep_checkpoints = 3;
     bool objective = false;              // log the exact dual objective over the whole data set
   } run;
 };

@@ -29,9 +29,9 @@ PotentialsOptions completed(PotentialsOptions options, const DataTables& data) {
     PWDICE_CHECK(options.divergence == Divergence::Kl, "potentials: the semidual form exists for KL alone");
     options.expert_batch = 0;
   }
-  PWDICE_CHECK(data.transitions() > 0 && data.initial().size > 0 && data.expert_states().rows > 0,
+  PWDICE_CHECK(data.transitions() > 0 && data.initial_states().rows > 0 && data.expert_states().rows > 0,
                "potentials: {} transitions, {} initial states and {} expert states, expected at least one of each",
-               data.transitions(), data.initial().size, data.expert_states().rows);
+               data.transitions(), data.initial_states().rows, data.expert_states().rows);
   return options;
 }
 
@@ -90,7 +90,7 @@ void Potentials::draw(Context& ctx) {
   gather_rows(ctx, {data_.states(), next_.view(), x.slice_rows(begin_next_, n)});
   gather_values(ctx, {data_.discount(), index, discount_.view()});
   draw_initial(ctx, data_, {initial_, counter_.view()}, init);
-  gather_rows(ctx, {data_.states(), init, x.slice_rows(begin_init_, init.size)});
+  gather_rows(ctx, {data_.initial_states(), init, x.slice_rows(begin_init_, init.size)});
   if (begin_expert_ > begin_pair_) {
     draw_transitions(ctx, data_, {pairs_, counter_.view()}, index);
     gather_rows(ctx, {data_.states(), index, x.slice_rows(begin_pair_, n)});

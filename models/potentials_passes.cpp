@@ -108,13 +108,16 @@ double Potentials::transport_objective(Context& ctx, Mat<const float> heads) con
 double Potentials::objective(Context& ctx) const {
   PWDICE_CHECK(options_.divergence == Divergence::Kl, "potentials: the exact objective is computed for KL alone");
   const int64_t n = data_.transitions();
-  const Array<float> heads(ctx, data_.states().rows * net_.out()), y(ctx, n), scalar(ctx, 1), init(ctx, data_.initial().size);
+  const Array<float> heads(ctx, data_.states().rows * net_.out()), y(ctx, n), scalar(ctx, 1);
   const Mat<float> table = heads.matrix(data_.states().rows, net_.out());
   predict(ctx, data_.states(), table);
   residual(ctx, table, y.view());
   reduce_logsumexp(ctx, {y.view(), scalar.view()});
   const double bellman = options_.eps2 * (read(ctx, scalar) - std::log(static_cast<double>(n)));
-  gather_rows(ctx, {head_column(table, 0, table.rows), data_.initial(), as_column(init.view())});
+  const Mat<const float> starts = data_.initial_states();
+  const Array<float> start_heads(ctx, starts.rows * net_.out()), init(ctx, starts.rows);
+  predict(ctx, starts, start_heads.matrix(starts.rows, net_.out()));
+  copy_block(ctx, {head_column(start_heads.matrix(starts.rows, net_.out()), 0, starts.rows), as_column(init.view())});
   reduce_mean(ctx, {init.view(), scalar.view()});
   const double linear = -(1.0 - options_.gamma) * read(ctx, scalar);
   return bellman + linear + (options_.method == DualMethod::Smodice ? 0 : transport_objective(ctx, table));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../kernels/reduce.h"
+#include "weight_balance.h"
 
 namespace pwdice {
 namespace {
@@ -196,6 +197,12 @@ void Trainer::refresh_weights(Context& ctx) {
   const float top = download(ctx, largest.view())[0];
   if (!std::isfinite(top)) fail(ErrorCode::NotFinite, "the largest weight of the policy is {}", top);
   if (top > 0) {
+    const WeightBalance how{config_.policy.power, config_.policy.balance == "steps"};
+    if (!how.changes_nothing()) {
+      std::vector<float> w = weights(ctx);
+      balance(how, data_.step(), w);
+      upload(ctx, actor_.weights(), std::span<const float>(w));
+    }
     actor_.use_weights(ctx);
   } else {
     actor_.use_equal_weights(ctx);

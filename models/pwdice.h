@@ -42,6 +42,7 @@ class Trainer {
   Losses losses(Context& ctx, Phase phase);  // of that phase's last step; reads back: for logging
 
   PolicyData policy(Context& ctx) const { return actor_.export_policy(ctx, env_id_); }
+  bool has_weights() const { return have_weights_; }  // other than equal ones
   std::vector<float> weights(Context& ctx) const { return download(ctx, actor_.weights()); }
   std::vector<float> embeddings(Context& ctx, Mat<const float> host_states);  // g, or empty without one
   double objective(Context& ctx) const { return potentials_->objective(ctx); }

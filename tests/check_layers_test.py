@@ -56,7 +56,7 @@ class CheckLayers(unittest.TestCase):
     def test_shape_of_files(self):
         self.expect("two licence lines", "host/bad.cpp", "int x;\n")
         self.expect("at most 400", "host/bad.cpp", LICENCE + "\n" * 399)
-        self.expect("a README at most 60", "host/README.md", "\n" * 61)
+        self.expect("a README at most 40", "host/README.md", "\n" * 41)
 
     def test_wrong_directory(self):
         status, output = check({"elsewhere/file.txt": ""})

@@ -57,12 +57,12 @@ std::string expert() { return (maze() / "maze_expert.hdf5").string(); }
 std::string offline() { return (maze() / "maze_offline.hdf5").string(); }
 
 TEST(DataCommand, InfoAsTextAndJson) {
-  const Result text = run({"info", expert(), "--max-episode-steps", "250"});
+  const Result text = run({"info", expert(), "--max-episode-steps", "125"});
   EXPECT_EQ(text.error, "");
   EXPECT_NE(text.out.find("4 in a timeout (4 of full length)"), std::string::npos) << text.out;
   const auto json = nlohmann::json::parse(run({"info", expert(), offline(), "--json"}).out);
   ASSERT_EQ(json.size(), 2u);
-  EXPECT_EQ(json[0]["rows"], 1000);
+  EXPECT_EQ(json[0]["rows"], 500);
   EXPECT_EQ(json[0]["episodes"], 4);
   EXPECT_EQ(json[0]["observation_dim"], 4);
   EXPECT_GE(json[1]["transitions"], 2000);
@@ -85,9 +85,9 @@ TEST(DataCommand, ValidateNamesOddities) {
 TEST(DataCommand, SubsetTakesEpisodesByNumber) {
   EXPECT_EQ(run({"subset", expert(), "--out", file("some.hdf5"), "--episodes", "3,0-1"}).error, "");
   const Episodes all = read_episodes(expert()), some = read_episodes(file("some.hdf5"));
-  EXPECT_EQ(some.rows(), 750);
-  EXPECT_EQ(some.observations[0], all.observations[3 * 250 * 4]);
-  EXPECT_EQ(some.observations[250 * 4], all.observations[0]);
+  EXPECT_EQ(some.rows(), 375);
+  EXPECT_EQ(some.observations[0], all.observations[3 * 125 * 4]);
+  EXPECT_EQ(some.observations[125 * 4], all.observations[0]);
   EXPECT_NE(run({"subset", expert(), "--out", file("s.hdf5"), "--episodes", "4"}).error.find("only 4"),
             std::string::npos);
   EXPECT_NE(run({"subset", expert(), "--out", file("s.hdf5"), "--episodes", "1,x"}).error.find("'x' is not"),
@@ -100,14 +100,14 @@ TEST(DataCommand, SubsetTakesEpisodesByNumber) {
 TEST(DataCommand, MergeMakesThePapersMixture) {
   const Result result =
       run({"merge", offline(), "--expert", expert(), "--expert-out", file("E.hdf5"), "--out", file("I.hdf5"),
-           "--offline-expert", "2", "--expert-episode", "1", "--max-episode-steps", "250", "--json"});
+           "--offline-expert", "2", "--expert-episode", "1", "--max-episode-steps", "125", "--json"});
   EXPECT_EQ(result.error, "");
   const Episodes e = read_episodes(file("E.hdf5")), i = read_episodes(file("I.hdf5"));
   const Episodes all = read_episodes(expert()), rest = read_episodes(offline());
-  EXPECT_EQ(e.rows(), 250);
-  EXPECT_EQ(e.observations[0], all.observations[250 * 4]);
-  EXPECT_EQ(i.rows(), 500 + rest.rows());
-  EXPECT_EQ(i.observations[250 * 4], all.observations[2 * 250 * 4]);  // episodes 0 and 2: 1 is E
+  EXPECT_EQ(e.rows(), 125);
+  EXPECT_EQ(e.observations[0], all.observations[125 * 4]);
+  EXPECT_EQ(i.rows(), 250 + rest.rows());
+  EXPECT_EQ(i.observations[125 * 4], all.observations[2 * 125 * 4]);  // episodes 0 and 2: 1 is E
   EXPECT_EQ(nlohmann::json::parse(result.out).size(), 2u);
   EXPECT_NE(run({"merge", "--out", file("x.hdf5")}).error.find("nothing to put together"), std::string::npos);
   EXPECT_NE(run({"merge", "--expert", expert(), "--out", file("x.hdf5")}).error.find("--expert-out"),

@@ -191,11 +191,11 @@ TEST(EpisodeFile, WrittenFilesComeBack) {
   EXPECT_EQ(back.env_id, data.env_id);
   EXPECT_EQ(Hdf5Reader(path).string_attribute("", "seed"), "0");
   MixtureSpec spec;
-  spec.max_episode_steps = 250;
+  spec.max_episode_steps = 125;
   write_episodes(scratch_file("expert.hdf5"), maze_expert_data({}));
   const Mixture m = read_mixture(scratch_file("expert.hdf5"), {path}, spec);
   EXPECT_EQ(m.offline.size(), data.rows());
-  EXPECT_EQ(m.expert.size(), 250);
+  EXPECT_EQ(m.expert.size(), 125);
 }
 
 }  // namespace

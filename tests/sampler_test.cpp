@@ -53,7 +53,7 @@ TEST(DataTables, TakesTheVectorsOverWithoutACopy) {
   EXPECT_EQ(data.states().data, states);
   EXPECT_EQ(data.transitions(), 30);
   EXPECT_EQ(data.states().rows, 31);  // here an episode begins where the one before ended
-  EXPECT_EQ(data.initial().size, 3);
+  EXPECT_EQ(data.initial_states().rows, 3);
   EXPECT_EQ(data.live_count(), 29);
   EXPECT_EQ(data.discount()[19], 0.f);
   EXPECT_EQ(data.discount()[18], 0.9f);
@@ -75,7 +75,20 @@ TEST(Sampler, DrawsWhatItSays) {
   }
   for (const int32_t i :
        drawn(ctx, 200, [&](const Draw&d, Vec<int32_t> v) { draw_initial(ctx, data, d, v); })) {
-    EXPECT_EQ(i % 10, 0);
+    ASSERT_TRUE(i >= 0 && i < 3);
+    EXPECT_EQ(data.initial_states()(i, 0), data.states()(10 * i, 0));
+  }
+}
+
+TEST(DataTables, InitialStatesAreThoseOfWhomTheMixtureNames) {
+  Context ctx(threads(1));
+  for (const auto& [initial, rows] : {std::pair{InitialStates::Agnostic, 3}, {InitialStates::Expert, 1}, {InitialStates::Both, 4}}) {
+    Mixture mixture = small_mixture();
+    mixture.initial = initial;
+    const DataTables data(ctx, std::move(mixture), 0.9);
+    ASSERT_EQ(data.initial_states().rows, rows);
+    const float last = initial == InitialStates::Agnostic ? data.states()(20, 0) : data.expert_states()(0, 0);
+    EXPECT_EQ(data.initial_states()(rows - 1, 0), last);
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 // The trainer from the inside: what its passes over the data compute, against plain double code.
+#include "../models/run/task.h"
 #include "../models/pwdice.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,9 @@ Config small_config(const std::vector<std::pair<const char*, const char*>>& sett
                                    std::pair{"discriminator.steps", "20"}, std::pair{"discriminator.batch", "64"},
                                    std::pair{"dual.steps", "30"}, std::pair{"dual.batch", "64"},
                                    std::pair{"dual.init_batch", "32"}, std::pair{"policy.start", "5"},
-                                   std::pair{"policy.batch", "64"}, std::pair{"policy.weights_every", "10"}}) {
+                                   std::pair{"policy.batch", "64"}, std::pair{"policy.weights_every", "10"},
+                                   std::pair{"policy.steps_per_dual", "2"}, std::pair{"policy.balance", "none"},
+                                   std::pair{"policy.power", "1"}}) {
     set_value(config, key, value);
   }
   for (const auto& [key, value] : settings) set_value(config, key, value);
@@ -143,7 +146,8 @@ TEST(Trainer, ObjectiveIsThatOfAllPairs) {
     for (int64_t i = 0; i < n; ++i) {
       bellman += std::exp((heads[i][0] - data.discount()[i] * heads[data.next()[i]][0] - heads[i][1]) / config.eps2) / static_cast<double>(n);
     }
-    for (int64_t k = 0; k < data.initial().size; ++k) init += heads[data.initial()[k]][0] / static_cast<double>(data.initial().size);
+    const Mat<const float> starts = data.initial_states();
+    for (int64_t k = 0; k < starts.rows; ++k) init += net(starts.row(k))[0] / static_cast<double>(starts.rows);
     for (int64_t j = 0; j < m; ++j) {
       double column = 0;
       const double q = data.expert_weight()[j], b = joint ? net(data.expert_states().row(j))[2] : 0;
@@ -213,6 +217,19 @@ TEST(Trainer, CheckpointOfOtherDataIsRefused) {
   a.save(ctx, checkpoint);
   checkpoint.put("transitions", int64_t{7});
   EXPECT_THROW(a.restore(ctx, checkpoint), Error);
+}
+
+// The config's words reach the data: p0 of whom it names, and states that are distorted when it says so.
+TEST(Task, MixtureFollowsTheConfig) {
+  Config config = make_profile("maze");
+  config.data.maze_transitions = 500;
+  const Mixture plain = make_mixture(config);
+  EXPECT_EQ(plain.initial, InitialStates::Expert);
+  EXPECT_TRUE(plain.state_map.distortion.matrix.empty());
+  config.data.initial = "both", config.data.distorted = true;
+  const Mixture changed = make_mixture(config);
+  EXPECT_EQ(changed.initial, InitialStates::Both);
+  EXPECT_EQ(changed.state_map.distortion.matrix.size(), 16u);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "../datasets/episode_file.h"
 #include "../datasets/maze.h"
 #include "../kernels/error.h"
+#include "commands.h"
 
 namespace pwdice {
 namespace {
@@ -292,6 +293,7 @@ void add_data_command(CLI::App& app) {
       ->capture_default_str();
   sub->add_option("--random-share", options->maze.random_share, "offline rows from random actions")
       ->capture_default_str();
+  tools::add_collect_command(*data);
 }
 
 }  // namespace pwdice

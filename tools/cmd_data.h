@@ -6,7 +6,7 @@
 
 namespace pwdice {
 
-// `pwdice data info|validate|merge|subset|generate`.
+// `pwdice data info|validate|merge|subset|generate|collect`.
 void add_data_command(CLI::App& app);
 
 }  // namespace pwdice

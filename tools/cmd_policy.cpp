@@ -9,39 +9,30 @@
 #include "../models/policy_file.h"
 #include "../models/run/task.h"
 #include "commands.h"
+#include "policy_controller.h"
+#include "record.h"
 
 namespace pwdice::tools {
 namespace {
 
 struct EvalArguments {
-  std::string policy, environment;
+  std::string policy, environment, record;
   int64_t episodes = 10;
   uint64_t seed = 10000;
   bool json = false;
 };
 
-// "Hopper-v4" and "Maze" name their environment too.
-std::string short_name(std::string id) {
-  id = id.substr(0, id.find('-'));
-  for (char& c : id) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return id == "pointmaze" ? "maze" : id;
-}
-
 void evaluate_policy(const EvalArguments& arguments) {
   const PolicyData data = load_policy(arguments.policy);
-  const std::string name = arguments.environment.empty() ? short_name(data.env_id) : arguments.environment;
+  const std::string name = arguments.environment.empty() ? environment_of(data) : arguments.environment;
   PWDICE_CHECK(!name.empty(), "{}: names no environment; give --env", arguments.policy);
   const EnvironmentFactory make = environment_by_name(name);
   const EnvironmentInfo info = make()->info();
-  PolicyRuntime policy(data);
-  PWDICE_CHECK(policy.observation_size() == info.observation_dim && policy.action_size() == info.action_dim,
-               "{}: the policy is {} -> {}, {} is {} -> {}", arguments.policy, policy.observation_size(),
-               policy.action_size(), info.name, info.observation_dim, info.action_dim);
-  const auto act = [&policy](Mat<const float> observations, Mat<float> actions) {
+  check_fits(arguments.policy, data, info);
+  if (!arguments.record.empty()) check_recordable(name, arguments.record);
+  const auto act = [controller = make_controller(data)](Mat<const float> observations, Mat<float> actions) {
     for (int64_t i = 0; i < observations.rows; ++i) {
-      const ActStatus status = policy.act(observations.row(i), static_cast<size_t>(observations.cols), actions.row(i),
-                                          static_cast<size_t>(actions.cols));
-      if (status != ActStatus::Ok) fail(ErrorCode::NotFinite, "eval: {}", describe(status));
+      controller({observations.row(i), observations.cols}, {actions.row(i), actions.cols});
     }
   };
   const int threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
@@ -55,6 +46,7 @@ void evaluate_policy(const EvalArguments& arguments) {
     std::printf("%s: return %.1f +- %.1f (min %.1f, max %.1f) over %lld episodes, normalised score %.1f\n",
                 info.name.c_str(), e.mean, e.deviation, e.least, e.greatest, static_cast<long long>(arguments.episodes), e.score);
   }
+  if (!arguments.record.empty()) record_episode(name, make_controller(data), arguments.seed, arguments.record);
 }
 
 struct ExportArguments {
@@ -90,6 +82,7 @@ void add_policy_commands(CLI::App& app) {
   evaluation->add_option("--env", eval->environment, "environment instead of the file's: maze, hopper, halfcheetah, walker2d, ant");
   evaluation->add_option("--episodes", eval->episodes)->check(CLI::Range(int64_t{1}, int64_t{100000}))->capture_default_str();
   evaluation->add_option("--seed", eval->seed, "episode k is reset with seed + k")->capture_default_str();
+  evaluation->add_option("--record", eval->record, "draw the first episode: .png a strip, .apng a film; of the maze, .svg");
   evaluation->add_flag("--json", eval->json, "print one JSON object");
   evaluation->callback([eval] { evaluate_policy(*eval); });
 

@@ -179,7 +179,7 @@ void run_scaling_command(const Arguments& arguments) {
               r.expert_states, r.iterations, r.solve_seconds, r.data_seconds);
   std::printf("objective %.10f, duality gap %.1e, constraint residual %.1e, %s\n", r.objective, r.duality_gap,
               r.constraint_residual, r.converged ? "converged" : "NOT converged");
-  std::printf("memory: %.0f MB for the solve, %.0f MB peak of the process; regret %.5f\n", r.solve_megabytes,
+  std::printf("memory: %.1f MB for the solve, %.1f MB peak of the process; regret %.5f\n", r.solve_megabytes,
               r.peak_megabytes, r.metrics.regret);
 }
 

@@ -8,6 +8,7 @@ namespace pwdice::tools {
 
 void add_train_commands(CLI::App& app);   // train, resume
 void add_policy_commands(CLI::App& app);  // eval, export
+void add_collect_command(CLI::App& data);  // data collect
 void add_info_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_quickstart_command(CLI::App& app);

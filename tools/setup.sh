@@ -20,7 +20,7 @@ for option in "$@"; do
   case $option in
     --tests) packages+=(ccache clang python3 python3-venv git)
              want_python=true requirements+=(tools/requirements.txt) ;;
-    --mujoco) packages+=(python3 python3-venv)
+    --mujoco) packages+=(python3 python3-venv libegl1 libgl1-mesa-dri)  # the last two draw for `pwdice eval --record`
               want_python=true requirements+=(tools/requirements-mujoco.txt) ;;
     --cuda) packages+=(clang python3 python3-venv)
             want_python=true requirements+=(tools/requirements-cuda.txt) ;;

@@ -4,34 +4,35 @@
 #
 # Builds and passes the tests on a fresh machine.
 #
-#   tools/test.sh                        the part cpu
+#   tools/test.sh                        the parts cpu, cuda and fuzz
 #   tools/test.sh cpu asan tsan cuda     these parts
 #
 # cpu   g++, all tests of the CPU backend, MuJoCo parity, the installed package
 # cuda  nvcc for every supported architecture; the PTX of every kernel executed on the CPU (skipped, and counted
 #       as skipped, where there is no nvcc)
 # asan  AddressSanitizer and UndefinedBehaviorSanitizer        tsan  ThreadSanitizer, the ops and the runtime
+# fuzz  clang, the libraries and programs with warnings as errors; libFuzzer on every reader of files
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(cpu)
+[ ${#parts[@]} -gt 0 ] || parts=(cpu cuda fuzz)
 for part in "${parts[@]}"; do
-  case $part in cpu | cuda | asan | tsan) ;; *) echo "test: unknown part '$part'; there are: cpu cuda asan tsan" >&2; exit 2 ;; esac
+  case $part in cpu | cuda | asan | tsan | fuzz) ;; *) echo "test: unknown part '$part'; there are: cpu cuda asan tsan fuzz" >&2; exit 2 ;; esac
 done
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
 passed=0 failed=0 skipped=0 summary=()
 
 say() { printf '\ntest: %s\n' "$*"; }
 
-# run_preset <preset> <tests> <cmake options>: configures, builds, runs the tests whose names match and counts what
-# ctest counted. The presets share sources, so ccache spares most of the second build.
+# run_preset <preset> <target> <tests> <cmake options>: configures, builds, runs the tests whose names match and counts
+# what ctest counted. The presets share sources, so ccache spares most of the second build.
 run_preset() {
-  local preset=$1 tests=$2 log=build/$1/ctest.log start=$SECONDS
-  shift 2
+  local preset=$1 target=$2 tests=$3 log=build/$1/ctest.log start=$SECONDS
+  shift 3
   say "building build/$preset"
   cmake --preset "$preset" -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "$@" >"build/$preset.configure.log" || { cat "build/$preset.configure.log"; return 1; }
-  cmake --build --preset "$preset" >"build/$preset.build.log" 2>&1 || { tail -n 60 "build/$preset.build.log"; return 1; }
+  cmake --build --preset "$preset" --target $target >"build/$preset.build.log" 2>&1 || { tail -n 60 "build/$preset.build.log"; return 1; }
   say "running the tests of build/$preset"
   ctest --test-dir "build/$preset" -R "$tests" -j "$(nproc)" --output-on-failure --timeout 600 2>&1 | tee "$log" | grep -vE '^ *Start |Passed +[0-9.]+ sec$' || true
   local total bad
@@ -43,21 +44,24 @@ run_preset() {
 
 run_part() {
   case $1 in
-    cpu) run_preset cpu . -DPWDICE_WERROR=ON ;;
-    asan | tsan) run_preset "$1" . ;;
+    cpu) run_preset cpu all . -DPWDICE_WERROR=ON ;;
+    asan | tsan) run_preset "$1" all . ;;
+    fuzz) run_preset fuzz "pwdice pwdice_fuzzers" '^fuzz' -DPWDICE_WERROR=ON ;;
     cuda)
       if [ -z "$nvcc" ]; then
         say "cuda: skipped, there is no nvcc"
         skipped=$((skipped + 1)) summary+=("cuda  skipped: no nvcc")
       else
-        run_preset cuda '^(cuda|ptxcpu|gpu)' -DPWDICE_CUDA_ARCHITECTURES="75;80;86;87;89;90;100;120"
+        run_preset cuda pwdice_cuda_checks '^(cuda|ptxcpu|gpu)' -DPWDICE_WERROR=ON -DPWDICE_BENCH=OFF \
+          -DPWDICE_CUDA_ARCHITECTURES="75;80;86;87;89;90;100;120"
       fi ;;
   esac
 }
 
 say "will install what is missing (tools/setup.sh), then build and test: ${parts[*]}"
 mkdir -p build
-setup=(--tests --mujoco)
+setup=(--tests)
+[ "${parts[*]}" = cuda ] || setup+=(--mujoco)
 case " ${parts[*]} " in *" cuda "*) [ -z "$nvcc" ] || setup+=(--cuda) ;; esac
 tools/setup.sh "${setup[@]}"
 export PATH="$PWD/build/venv/bin:$PATH"  # a newer CMake may live there

@@ -23,16 +23,14 @@ constexpr int64_t kMazeWays = 60;       // ways of the data that are drawn
 
 json weight_histogram(const std::vector<float>& w, const std::vector<uint8_t>& source) {
   std::vector<int64_t> expert(kBins, 0), agnostic(kBins, 0);
-  double sum = 0, squares = 0, from_expert = 0;
   for (size_t i = 0; i < w.size(); ++i) {
     const double log_w = w[i] > 0 ? std::log10(w[i]) : kLowest;
     const int bin = std::clamp(static_cast<int>((log_w - kLowest) / -kLowest * kBins), 0, kBins - 1);
     ++(source[i] == 0 ? expert : agnostic)[static_cast<size_t>(bin)];
-    sum += w[i], squares += static_cast<double>(w[i]) * w[i];
-    if (source[i] == 0) from_expert += w[i];
   }
+  const WeightSummary summary = summarise(w, source);
   return {{"lowest", kLowest}, {"expert", expert}, {"agnostic", agnostic},
-          {"expert_share", sum > 0 ? from_expert / sum : 0}, {"effective", squares > 0 ? sum * sum / squares : 0}};
+          {"expert_share", summary.expert_share}, {"effective", summary.effective}};
 }
 
 // Rows spread evenly over a table.
@@ -111,6 +109,15 @@ json maze_picture(const Config& config, const EnvironmentFactory& environment, P
 }
 
 }  // namespace
+
+WeightSummary summarise(const std::vector<float>& w, const std::vector<uint8_t>& source) {
+  double sum = 0, squares = 0, from_expert = 0;
+  for (size_t i = 0; i < w.size(); ++i) {
+    sum += w[i], squares += static_cast<double>(w[i]) * w[i];
+    if (source[i] == 0) from_expert += w[i];
+  }
+  return sum > 0 ? WeightSummary{sum * sum / squares, from_expert / sum} : WeightSummary{};
+}
 
 std::vector<float> principal_plane(Mat<const float> rows) {
   const Eigen::Map<const Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>> table(rows.data, rows.rows, rows.cols);

@@ -180,6 +180,10 @@ void Run::evaluate(int64_t step) {
   scores_.push_back(e.score);
   log_->write({"evaluation", step, seconds(), {{"score", e.score}, {"return", e.mean}, {"deviation", e.deviation},
                                                {"least", e.least}, {"greatest", e.greatest}}});
+  if (trainer_->has_weights()) {
+    const WeightSummary w = summarise(trainer_->weights(ctx_), trainer_->data().source());
+    log_->write({name(Phase::Dual), step, seconds(), {{"weights_ess", w.effective}, {"weights_expert_share", w.expert_share}}});
+  }
   observer_.evaluated(step, e);
   if (scores_.size() == 1 || e.score > best_) {
     best_ = e.score;

@@ -10,6 +10,8 @@
 namespace pwdice {
 namespace {
 
+constexpr double kDistortion = 4;  // the paper's deviation
+
 MixtureSpec mixture_spec(const Config& config) {
   MixtureSpec spec;
   spec.expert_episode = config.data.expert_trajectory;
@@ -22,7 +24,10 @@ MixtureSpec mixture_spec(const Config& config) {
   spec.weighting = expert_weighting(config.data.rho);
   spec.gamma = config.gamma;
   spec.normalizer.eps = config.data.normalise_eps;
-  if (config.data.distorted) spec.distortion_seed = static_cast<uint64_t>(config.seed);
+  spec.initial = config.data.initial == "agnostic" ? InitialStates::Agnostic
+                 : config.data.initial == "expert" ? InitialStates::Expert
+                                                   : InitialStates::Both;
+  if (config.data.distorted) spec.distortion = kDistortion, spec.distortion_seed = static_cast<uint64_t>(config.seed);
   return spec;
 }
 

@@ -92,6 +92,10 @@ TEST(Mujoco, BadInputIsOneSentence) {
   env->reset(0, {o.data(), 11});
   EXPECT_NE(message([&] { env->step({wrong.data(), 2}, {o.data(), 11}); }).find("action of 2 values, expected 3"), std::string::npos);
   EXPECT_NE(message([&] { env->step({action.data(), 3}, {o.data(), 11}); }), "no error");
+  const std::vector<double> qpos(6, 0), qvel(6, 1e9);  // MuJoCo would start over in silence
+  std::fill(action.begin(), action.end(), 0.f);
+  env->set_state(qpos, qvel, {o.data(), 11});
+  EXPECT_NE(message([&] { env->step({action.data(), 3}, {o.data(), 11}); }).find("became unstable"), std::string::npos);
 }
 
 }  // namespace

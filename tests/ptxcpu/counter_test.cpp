@@ -119,6 +119,33 @@ TEST_F(CounterTest, InstructionMix) {
   EXPECT_EQ(ptxcpu_instructions(0, "no such class"), 0u);
 }
 
+TEST_F(CounterTest, CountsNothingWhenSwitchedOff) {
+  DeviceArray<float> x(random_floats(128)), y(random_floats(128));
+  ptxcpu_set_counting(0);
+  kernels::saxpy(128, 2.0f, x.get(), y.get(), nullptr);
+  EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+  EXPECT_EQ(ptxcpu_kernel_count(), 0u);
+  ptxcpu_set_counting(1);
+  kernels::saxpy(128, 2.0f, x.get(), y.get(), nullptr);
+  EXPECT_EQ(ptxcpu_kernel_count(), 1u);
+}
+
+TEST_F(CounterTest, ExecutesOnlyTheFirstBlocks) {
+  constexpr int kRows = 256, kColumns = 64;  // two blocks
+  DeviceArray<float> q(random_floats(kRows * kernels::kWidth)), k(random_floats(kColumns * kernels::kWidth)),
+      lse(kRows);
+  uint64_t executed[2];
+  for (const uint32_t limit : {0u, 1u}) {
+    ptxcpu_counters_reset();
+    ptxcpu_set_block_limit(limit);
+    kernels::row_lse(q.get(), k.get(), lse.get(), kRows, kColumns, 1.0f, nullptr);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess) << ptxcpu_last_report();
+    executed[limit] = ptxcpu_instructions(0, "fma");
+  }
+  ptxcpu_set_block_limit(0);
+  EXPECT_EQ(executed[0], 2 * executed[1]);
+}
+
 TEST_F(CounterTest, MatrixInstructionsByShape) {
   DeviceArray<float> a(random_floats(16 * 32)), b(random_floats(8 * 32)), c(16 * 8);
   kernels::mma_tf32(a.get(), b.get(), c.get(), 32, nullptr);

@@ -141,12 +141,12 @@ TEST_F(ExecutionTest, MathFunctionsAreWithinTheirBounds) {
   expect_success();
   const auto results = out.download();
   // Units in the last place the programming guide allows, rounded up.
-  constexpr double kBounds[kernels::kFunctions] = {2.5, 1.5, 2.5, 1.5, 2.5, 2.5, 8.5, 2.5};
+  constexpr double kBounds[kernels::kFunctions] = {2.5, 1.5, 2.5, 1.5, 2.5, 2.5, 8.5, 2.5, 0.51, 0.51};
   for (int i = 0; i < kCases; ++i) {
     const double a = x[i], p = std::fabs(x[i]) + 1e-3f;
-    const double expected[kernels::kFunctions] = {std::exp(a),      std::log(p),      std::tanh(a),
-                                                  std::log1p(p),    1 / std::sqrt(p), std::sin(a),
-                                                  std::pow(p, 1.5), std::erf(a)};
+    const double expected[kernels::kFunctions] = {
+        std::exp(a), std::log(p),      std::tanh(a), std::log1p(p), 1 / std::sqrt(p),
+        std::sin(a), std::pow(p, 1.5), std::erf(a),  std::log(p),   std::pow(p, 1.5)};
     for (int k = 0; k < kernels::kFunctions; ++k) {
       const float rounded = std::fabs(float(expected[k]));
       const double ulp = std::nextafter(rounded, std::numeric_limits<float>::infinity()) - rounded;

@@ -49,9 +49,9 @@ void device_operations(uint64_t* out, int cases, cudaStream_t stream);
 void host_operations(uint64_t seed, uint64_t* out);
 void device_intrinsics(uint32_t* out, int cases, cudaStream_t stream);
 
-// ---- math functions, eight per case ------------------------------------------------------------------
+// ---- math functions, ten per case --------------------------------------------------------------------
 
-constexpr int kFunctions = 8;
+constexpr int kFunctions = 10;
 void math_functions(const float* x, float* out, int n, cudaStream_t stream);
 
 // ---- access patterns whose cost is known -------------------------------------------------------------

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
-// A device that is too old for the code. ctest runs this with PTXCPU_DEVICE_* set.
+// A device that is too old for the code.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 #include "kernels.h"
 
 namespace {
+
+// The device is described when it is first asked for, which is later.
+[[maybe_unused]] const bool kDescribed = [] {
+  setenv("PTXCPU_DEVICE_CC", "7.5", 1);
+  setenv("PTXCPU_DEVICE_SMS", "2", 1);
+  setenv("PTXCPU_DEVICE_MEMORY", "64", 1);
+  setenv("PTXCPU_DEVICE_NAME", "Old device", 1);
+  return true;
+}();
 
 TEST(OldDeviceTest, IsDescribedByTheEnvironment) {
   cudaDeviceProp properties;

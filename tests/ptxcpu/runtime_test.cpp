@@ -37,6 +37,29 @@ TEST_F(RuntimeTest, DeviceProperties) {
   EXPECT_EQ(total, properties.totalGlobalMem);
 }
 
+TEST_F(RuntimeTest, StreamsBelongToTheDeviceTheyWereMadeOn) {
+  ptxcpu_set_device_count(2);
+  DeviceArray<float> x(random_floats(32)), y(random_floats(32));
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  int device = -1;
+  EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+  EXPECT_EQ(device, 1);
+  kernels::saxpy(32, 2.0f, x.get(), y.get(), stream);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+  cudaGetLastError();
+  kernels::saxpy(32, 2.0f, x.get(), y.get(), stream);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  const uint64_t before = ptxcpu_call_count("default stream");
+  kernels::saxpy(32, 2.0f, x.get(), y.get(), nullptr);
+  EXPECT_EQ(ptxcpu_call_count("default stream"), before + 1);
+  ptxcpu_set_device_count(1);
+}
+
 TEST_F(RuntimeTest, AllocationIsBoundedByTheDevice) {
   size_t free_before = 0, free_after = 0, total = 0;
   EXPECT_EQ(cudaMemGetInfo(&free_before, &total), cudaSuccess);

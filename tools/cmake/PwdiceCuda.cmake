@@ -44,16 +44,33 @@ set(PWDICE_NVCC_OPTIONS --expt-relaxed-constexpr --diag-suppress=554)
 
 if(PWDICE_CUDA_FOUND)
   set(CMAKE_CUDA_COMPILER ${PWDICE_NVCC} CACHE FILEPATH "CUDA compiler")
-  list(GET PWDICE_CUDA_ARCHITECTURES -1 newest)
-  set(CMAKE_CUDA_ARCHITECTURES ${PWDICE_CUDA_ARCHITECTURES})
-  list(TRANSFORM CMAKE_CUDA_ARCHITECTURES APPEND -real)
-  list(APPEND CMAKE_CUDA_ARCHITECTURES ${newest}-virtual)
+  set(CMAKE_CUDA_ARCHITECTURES 80)  # of CMake's own trials; the backend has options of its own
   enable_language(CUDA)
   # CMake 3.25 does not know the flag of this nvcc for C++20.
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   find_package(CUDAToolkit REQUIRED)
 endif()
+
+# The -gencode options for a list of architectures. Nothing in the code asks for more than compute_80, so the machine
+# code of every architecture from 80 on is made of the same PTX: nvcc parses and optimises twice and not eight times,
+# and the tests, which execute compute_75 and compute_80, execute what all machine code is made of.
+function(pwdice_gencode result)
+  foreach(arch IN LISTS ARGN)
+    if(arch LESS 80)
+      list(APPEND options "SHELL:-gencode arch=compute_${arch},code=sm_${arch}")
+    else()
+      list(APPEND real sm_${arch})
+    endif()
+  endforeach()
+  if(real)
+    list(JOIN real "," real)
+    list(APPEND options "SHELL:-gencode arch=compute_80,code=[${real}]")
+  endif()
+  list(GET ARGN -1 newest)
+  list(APPEND options "SHELL:-gencode arch=compute_${newest},code=compute_${newest}")
+  set(${result} ${options} PARENT_SCOPE)
+endfunction()
 
 # pwdice_add_cuda(<target> <op>...): adds the backend to the library, or the symbols that stand for its absence. The .cu
 # files are an object library of their own, so that whoever links the result needs no CUDA language.
@@ -72,10 +89,12 @@ function(pwdice_add_cuda target)
   message(STATUS "pwdice: CUDA backend for ${PWDICE_CUDA_ARCHITECTURES}")
   list(JOIN PWDICE_CUDA_ARCHITECTURES " " architectures)
   add_library(pwdice_cuda OBJECT ${sources})
-  set_target_properties(pwdice_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
+  set_target_properties(pwdice_cuda PROPERTIES POSITION_INDEPENDENT_CODE ON CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON
+                        CUDA_ARCHITECTURES OFF)
+  pwdice_gencode(gencode ${PWDICE_CUDA_ARCHITECTURES})
   target_include_directories(pwdice_cuda SYSTEM PRIVATE ${PWDICE_CUTLASS_DIR})
   target_compile_definitions(pwdice_cuda PRIVATE "PWDICE_CUDA_ARCHITECTURE_LIST=\"${architectures}\"")
-  target_compile_options(pwdice_cuda PRIVATE ${PWDICE_NVCC_OPTIONS} -Xcompiler=-Wall,-Wextra)
+  target_compile_options(pwdice_cuda PRIVATE ${gencode} ${PWDICE_NVCC_OPTIONS} -Xcompiler=-Wall,-Wextra)
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:pwdice_cuda>)
   # Static runtime: the program starts where there is no driver.
   target_link_libraries(${target} PRIVATE CUDA::cudart_static ${CMAKE_DL_LIBS})
