@@ -47,7 +47,7 @@ void Optimiser::step(Context& ctx, const Tensor& loss) {
 void Optimiser::set_learning_rate(Context& ctx, float value) {
   PWDICE_CHECK(value >= 0, "{}: learning rate {}", params_.name(), value);
   options_.learning_rate = value;
-  upload(ctx, rate_, {&value, 1});
+  fill(ctx, rate_, value);  // unlike an upload it does not wait for the device
 }
 
 Optimiser::Report Optimiser::report(Context& ctx) {

@@ -40,7 +40,7 @@ void visit_fields(C& c, Visit&& f) {
   f("policy.steps_per_dual", c.policy.steps_per_dual), f("policy.start", c.policy.start);
   f("policy.weights_every", c.policy.weights_every), f("policy.batch", c.policy.batch), f("policy.lr", c.policy.lr);
   f("policy.weight_decay", c.policy.weight_decay), f("policy.decay_lr", c.policy.decay_lr);
-  f("policy.average", c.policy.average), f("policy.balance", c.policy.balance);
+  f("policy.average", c.policy.average), f("policy.balance", c.policy.balance), f("policy.lookahead", c.policy.lookahead), f("policy.cap", c.policy.cap);
   f("policy.power", c.policy.power), f("policy.keep", c.policy.keep);
   f("evaluation.every", c.evaluation.every), f("evaluation.episodes", c.evaluation.episodes);
   f("run.directory", c.run.directory), f("run.log_every", c.run.log_every);
@@ -121,7 +121,8 @@ void set_for_maze(Config& c) {
   c.dual.average = 0.999;  // noise in the potentials, divided by eps2, would reach the weights
   c.dual.steps = 4000;
   c.policy.steps_per_dual = 3, c.policy.start = 200;
-  c.policy.balance = "none", c.policy.power = 1;  // the walks begin anywhere
+  c.policy.lr = 1e-3, c.policy.weight_decay = 1e-5;
+  c.policy.lookahead = 1, c.policy.power = 1, c.policy.balance = "none";  // walks begin anywhere and must be stitched
   c.evaluation.every = 500;
   c.run.log_every = 50;
 }
@@ -149,7 +150,8 @@ Config make_profile(const std::string& name) {
   c.policy.batch = 1024;
   c.policy.decay_lr = false;
   c.policy.average = 0;
-  c.policy.balance = "none", c.policy.power = 1;
+  c.policy.lr = 1e-3, c.policy.weight_decay = 1e-5;
+  c.policy.lookahead = 1, c.policy.power = 1, c.policy.balance = "none";
   c.evaluation.every = 5 * 1172;
   if (name == "code") {
     c.gamma = 0.999;
@@ -222,7 +224,7 @@ void validate(const Config& c) {
                                    {"data.max_episode_steps", c.data.max_episode_steps},
                                    {"data.maze_transitions", c.data.maze_transitions},
                                    {"data.maze_expert_episodes", c.data.maze_expert_episodes},
-                                   {"evaluation.every", c.evaluation.every}}) {
+                                   {"policy.lookahead", c.policy.lookahead}, {"evaluation.every", c.evaluation.every}}) {
     at_least(key, static_cast<double>(value), 1);
   }
   for (const auto& [key, value] : {std::pair<const char*, int64_t>{"contrastive.steps", c.contrastive.steps},
@@ -232,7 +234,7 @@ void validate(const Config& c) {
     at_least(key, static_cast<double>(value), 0);
   }
   within("discriminator.mixing", c.discriminator.mixing, 0, 1);
-  within("policy.average", c.policy.average, 0, 1), within("dual.average", c.dual.average, 0, 1);
+  within("policy.cap", c.policy.cap, 0, 1), within("policy.average", c.policy.average, 0, 1), within("dual.average", c.dual.average, 0, 1);
   for (const auto& [key, value] : {std::pair<const char*, double>{"contrastive.lr", c.contrastive.lr},
                                    {"discriminator.lr", c.discriminator.lr}, {"dual.lr", c.dual.lr},
                                    {"policy.lr", c.policy.lr}, {"policy.steps_per_dual", c.policy.steps_per_dual},

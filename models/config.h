@@ -59,7 +59,7 @@ struct Config {
     double mixing = 0.01;                // probability that a negative batch is drawn from E
   } discriminator;
   struct Dual {
-    int64_t steps = 3000, batch = 512, expert_batch = 0, init_batch = 256;  // expert_batch 0 = all of E
+    int64_t steps = 1500, batch = 512, expert_batch = 0, init_batch = 256;  // expert_batch 0 = all of E
     double lr = 3e-4, weight_decay = 0;
     bool decay_lr = true;                // linearly to zero over the run
     double regulariser = 0;              // lambda of (mean l0)^2 + (mean l1)^2 + (mean l2)^2
@@ -68,21 +68,24 @@ struct Config {
   struct Policy {
     std::string schedule = "step";       // step (interleaved), epoch (a dual epoch, then a policy epoch)
     std::string sampling = "weighted";   // weighted (drawn in proportion to w), uniform (w in the loss)
-    double steps_per_dual = 12;          // schedule = step
+    double steps_per_dual = 24;          // schedule = step
     int64_t start = 250;                 // dual steps before the first policy step
     int64_t weights_every = 250;         // dual steps between two passes over the data for w; schedule = step. Maze: 50 and
                                          // 250 end alike in the same time, 1000 learns later.
     int64_t batch = 256;
-    double lr = 1e-3, weight_decay = 1e-5;
+    double lr = 2e-3, weight_decay = 1e-3;
     bool decay_lr = true;                // linearly to zero over the run
     double average = 0.999;              // decay of the averaged policy that is evaluated and exported; 0 = off
+    // cloning_weights.h says what these do to the weights.
     std::string balance = "steps";       // steps (every step of an episode the same mass), none
-    double power = 2;                    // of the weights; above 1 sharpens them as a smaller eps2 would
+    int64_t lookahead = 40;              // transitions of an episode whose logarithms of weights are averaged
+    double cap = 0.97;                   // balance = steps: share of a step's mass that is made of equal weights
+    double power = 3;                    // of the weights; above 1 sharpens them as a smaller eps2 would
     double keep = 1e-6;                  // rows of smaller weight are dropped
   } policy;
 
   struct Evaluation {
-    int64_t every = 500, episodes = 10;
+    int64_t every = 150, episodes = 10;
   } evaluation;
   struct Run {
     std::string directory = "";          // empty = runs/<environment>-<method>-<seed>

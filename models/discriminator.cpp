@@ -26,8 +26,8 @@ Discriminator::Discriminator(Context& ctx, const DataTables& data, const Discrim
       tape_(ctx) {}
 
 // Known to the host before the step, so each answer has a captured step of its own.
-bool Discriminator::negatives_from_expert() {
-  return uniform01(choice_.at(steps_++, 0).v[0]) < static_cast<float>(options_.mixing);
+bool Discriminator::negatives_from_expert() const {
+  return uniform01(choice_.at(steps_, 0).v[0]) < static_cast<float>(options_.mixing);
 }
 
 void Discriminator::draw(Context& ctx, bool negatives_from_expert) {
@@ -61,6 +61,7 @@ void Discriminator::step(Context& ctx) {
     optimiser_.step(ctx, loss);
     counter_.advance(ctx);
   });
+  ++steps_;
 }
 
 void Discriminator::reward(Context& ctx, Mat<const float> states, Vec<float> r) const {

@@ -35,7 +35,7 @@ class Discriminator {
   void restored(Context& ctx) { steps_ = counter_.get(ctx); }  // after the state was loaded
 
  private:
-  bool negatives_from_expert();
+  bool negatives_from_expert() const;
   void draw(Context& ctx, bool negatives_from_expert);
 
   const DataTables& data_;

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "../kernels/reduce.h"
-#include "weight_balance.h"
+#include "cloning_weights.h"
 
 namespace pwdice {
 namespace {
@@ -158,11 +158,26 @@ void Trainer::advance(Context& ctx) {
       case Phase::Done: return;
     }
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::NotFinite) throw;
-    fail(ErrorCode::NotFinite, "{} phase, step {}: {}", name(phase_), step_ + 1, error.what());
+    fail_in_phase(error);
   }
   ++step_;
   begin_phase(ctx);
+}
+
+void Trainer::check(Context& ctx) {
+  try {
+    if (encoder_) encoder_->optimiser().check(ctx);
+    if (discriminator_) discriminator_->optimiser().check(ctx);
+    if (potentials_) potentials_->optimiser().check(ctx);
+    actor_.optimiser().check(ctx);
+  } catch (const Error& error) {
+    fail_in_phase(error);
+  }
+}
+
+void Trainer::fail_in_phase(const Error& error) const {
+  if (error.code() != ErrorCode::NotFinite) throw error;
+  fail(ErrorCode::NotFinite, "{} phase, step {}: {}", name(phase_), step_ + 1, error.what());
 }
 
 // Learning rates live in the backend's memory, so a schedule moves them now and then, not at every step.
@@ -177,9 +192,14 @@ void Trainer::follow_schedule(Context& ctx) {
 }
 
 void Trainer::dual_step(Context& ctx) {
-  follow_schedule(ctx);
-  if (potentials_) potentials_->step(ctx);
-  policy_steps_after(ctx, step_ + 1);
+  if (!dual_stepped_) {
+    follow_schedule(ctx);
+    if (potentials_) potentials_->step(ctx);
+    dual_stepped_ = true;
+  }
+  if (!policy_due_) policy_due_ = policy_steps_after(ctx, step_ + 1);
+  for (; *policy_due_ > 0; --*policy_due_, ++policy_steps_) actor_.step(ctx);
+  dual_stepped_ = false, policy_due_.reset();
 }
 
 // schedule = step: floor((k - start) r) policy steps are due after k dual steps.
@@ -197,10 +217,11 @@ void Trainer::refresh_weights(Context& ctx) {
   const float top = download(ctx, largest.view())[0];
   if (!std::isfinite(top)) fail(ErrorCode::NotFinite, "the largest weight of the policy is {}", top);
   if (top > 0) {
-    const WeightBalance how{config_.policy.power, config_.policy.balance == "steps"};
-    if (!how.changes_nothing()) {
+    const auto& policy = config_.policy;
+    const CloningWeights how{policy.power, policy.lookahead, policy.balance == "steps", policy.cap};
+    if (!how.change_nothing()) {
       std::vector<float> w = weights(ctx);
-      balance(how, data_.step(), w);
+      shape_weights(how, data_.step(), w);
       upload(ctx, actor_.weights(), std::span<const float>(w));
     }
     actor_.use_weights(ctx);
@@ -210,20 +231,17 @@ void Trainer::refresh_weights(Context& ctx) {
   have_weights_ = true;
 }
 
-void Trainer::policy_steps_after(Context& ctx, int64_t k) {
-  int64_t due = 0;
+// How many are due after k dual steps; their weights are made anew where that is due as well.
+int64_t Trainer::policy_steps_after(Context& ctx, int64_t k) {
   if (config_.policy.schedule == "epoch") {
     const int64_t epoch = (data_.transitions() + config_.dual.batch - 1) / config_.dual.batch;
-    if (k % epoch != 0 || k < config_.policy.start) return;
+    if (k % epoch != 0 || k < config_.policy.start) return 0;
     refresh_weights(ctx);
-    due = (actor_.kept() + config_.policy.batch - 1) / config_.policy.batch;
-  } else {
-    due = planned_policy_steps(k) - planned_policy_steps(k - 1);
-    if (due == 0) return;
-    if (!have_weights_ || k % config_.policy.weights_every == 0) refresh_weights(ctx);
+    return (actor_.kept() + config_.policy.batch - 1) / config_.policy.batch;
   }
-  for (int64_t i = 0; i < due; ++i) actor_.step(ctx);
-  policy_steps_ += due;
+  const int64_t due = planned_policy_steps(k) - planned_policy_steps(k - 1);
+  if (due > 0 && (!have_weights_ || k % config_.policy.weights_every == 0)) refresh_weights(ctx);
+  return due;
 }
 
 Trainer::Losses Trainer::losses(Context& ctx, Phase phase) {

@@ -32,8 +32,10 @@ class Trainer {
   int64_t phase_steps(Phase phase) const;
 
   // One step of the phase; in the dual phase a dual step and the policy steps that follow it. A loss that is not
-  // finite throws NotFinite, naming phase and step, and leaves the parameters of the step before.
+  // finite throws NotFinite, naming phase and step, and leaves the parameters of the step before: on the CPU at once,
+  // on a GPU when check() next asks. After an error another call takes the step up where it failed.
   void advance(Context& ctx);
+  void check(Context& ctx);  // reads back a flag
 
   struct Losses {
     Optimiser::Report main;                   // of the phase's network
@@ -61,7 +63,8 @@ class Trainer {
   void build_tables(Context& ctx);
   void follow_schedule(Context& ctx);
   void dual_step(Context& ctx);
-  void policy_steps_after(Context& ctx, int64_t dual_step);
+  int64_t policy_steps_after(Context& ctx, int64_t dual_step);
+  [[noreturn]] void fail_in_phase(const Error& error) const;
   void refresh_weights(Context& ctx);
   int64_t planned_policy_steps(int64_t dual_steps) const;
   bool uses_encoder() const;
@@ -79,6 +82,9 @@ class Trainer {
   Phase phase_ = Phase::Contrastive;
   int64_t step_ = 0, policy_steps_ = 0;
   bool have_weights_ = false;
+  // Of a step that failed on its way: whether its dual part is done, and how many policy steps it still owes.
+  bool dual_stepped_ = false;
+  std::optional<int64_t> policy_due_;
 };
 
 // What a config says, in the options of each part.

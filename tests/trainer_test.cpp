@@ -25,7 +25,7 @@ Config small_config(const std::vector<std::pair<const char*, const char*>>& sett
                                    std::pair{"dual.init_batch", "32"}, std::pair{"policy.start", "5"},
                                    std::pair{"policy.batch", "64"}, std::pair{"policy.weights_every", "10"},
                                    std::pair{"policy.steps_per_dual", "2"}, std::pair{"policy.balance", "none"},
-                                   std::pair{"policy.power", "1"}}) {
+                                   std::pair{"policy.power", "1"}, std::pair{"policy.lookahead", "1"}}) {
     set_value(config, key, value);
   }
   for (const auto& [key, value] : settings) set_value(config, key, value);

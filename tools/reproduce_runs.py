@@ -7,8 +7,8 @@ A run that is finished is skipped, an interrupted one goes on from its last chec
 settings is an error. Ctrl-C or SIGTERM lets the running ones write a checkpoint.
 
 Steps. --steps is dual.steps of every method. The profiles `paper` and `code` are made for 1,050,000 dual steps; their
-policy.start shrinks in proportion, contrastive.steps and discriminator.steps shrink in proportion but not below what
-the `pwdice` profile takes. Every method is evaluated ten times.
+policy.start shrinks in proportion, contrastive.steps and discriminator.steps shrink in proportion but not below the
+number of samples (steps x batch) that the `pwdice` profile takes. Every method is evaluated ten times.
 """
 import argparse
 import fcntl
@@ -82,14 +82,18 @@ class Runs:
         def scaled(of, key):
             return round(self.steps(of, key) * min(1.0, wanted / self.steps(of, "dual.steps")))
 
+        def prepared(phase):
+            samples = scaled("pwdice", f"{phase}.steps") * self.steps("pwdice", f"{phase}.batch")
+            return max(scaled(profile, f"{phase}.steps"), -(-samples // self.steps(profile, f"{phase}.batch")))
+
         every = max(1, wanted // EVALUATIONS)
         out = {
             "seed": seed, "threads": 1,
             "data.environment": task,
             "data.expert": os.path.join(options.data, f"{task}_expert.hdf5"),
             "data.agnostic": os.path.join(options.data, f"{task}_random.hdf5"),
-            "contrastive.steps": max(scaled(profile, "contrastive.steps"), scaled("pwdice", "contrastive.steps")),
-            "discriminator.steps": max(scaled(profile, "discriminator.steps"), scaled("pwdice", "discriminator.steps")),
+            "contrastive.steps": prepared("contrastive"),
+            "discriminator.steps": prepared("discriminator"),
             "dual.steps": wanted,
             "policy.start": scaled(profile, "policy.start"),
             "evaluation.every": every,

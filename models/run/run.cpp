@@ -120,17 +120,20 @@ RunResult Run::loop() {
       const int64_t step = trainer_->step() + 1;
       const bool last = step == trainer_->phase_steps(phase);
       trainer_->advance(ctx_);
-      if (step % config_.run.log_every == 0 || last) log_row(phase, step);
-      if (phase == Phase::Dual && environment_ && (step % config_.evaluation.every == 0 || last)) evaluate(step);
-      if (step % config_.run.checkpoint_every == 0 || last) {
+      const auto due = [&](int64_t every) { return last || step % every == 0; };
+      const bool evaluates = phase == Phase::Dual && environment_ && due(config_.evaluation.every);
+      if (due(config_.run.log_every) || evaluates || due(config_.run.checkpoint_every)) trainer_->check(ctx_);
+      if (due(config_.run.log_every)) log_row(phase, step);
+      if (evaluates) evaluate(step);
+      if (due(config_.run.checkpoint_every)) {
         checkpoint("last");
         if (phase == Phase::Dual) checkpoint("step-" + std::to_string(step));
         prune_checkpoints();
       }
     }
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::NotFinite) throw;
-    fail(ErrorCode::NotFinite, "{}; the last good checkpoint is {}", error.what(), last_checkpoint_);
+    if (last_checkpoint_.empty()) throw;
+    fail(error.code(), "{}; the last good checkpoint is {}", error.what(), last_checkpoint_);
   }
   RunResult result{trainer_->phase() == Phase::Done, directory_, "", last_evaluation_, score()};
   if (result.finished) {

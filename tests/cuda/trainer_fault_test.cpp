@@ -51,6 +51,26 @@ TEST_F(CudaTrainerFault, FailedLaunchLeavesTheParameters) {
   EXPECT_GE(failures, 4);
 }
 
+// A dual step is one launch for the potentials and one for each policy step: taken up where it failed, none of them
+// is done twice.
+TEST_F(CudaTrainerFault, AFailedDualStepIsTakenUpWhereItFailed) {
+  Context ctx({.backend = Backend::Cuda});
+  Trainer whole(ctx, tiny_config(), tiny_mixture()), broken(ctx, tiny_config(), tiny_mixture());
+  const auto before_last = [&](const Trainer& t) { return t.phase() == Phase::Dual && t.step() == 3; };
+  while (!before_last(whole)) whole.advance(ctx);
+  while (!before_last(broken)) broken.advance(ctx);
+  whole.advance(ctx);
+  for (const int nth : {1, 2, 5}) {
+    ptxcpu_inject("cudaGraphLaunch", nth, cudaErrorInvalidConfiguration);
+    EXPECT_THROW(broken.advance(ctx), Error) << nth;
+    ptxcpu_reset();
+  }
+  broken.advance(ctx);
+  EXPECT_EQ(broken.phase(), Phase::Done);
+  EXPECT_EQ(broken.policy_steps(), whole.policy_steps());
+  EXPECT_EQ(parameters(ctx, broken), parameters(ctx, whole));
+}
+
 TEST_F(CudaTrainerFault, NoMemoryForTheTablesIsOneSentence) {
   Context ctx({.backend = Backend::Cuda});
   ptxcpu_inject("cudaMallocAsync", 1, cudaErrorMemoryAllocation);

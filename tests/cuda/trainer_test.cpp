@@ -58,5 +58,16 @@ TEST(CudaTrainer, LossesAndWeightsFollowTheCpu) {
   expect_within(device.weights(gpu), to(host.weights(cpu)), 1e-3);
 }
 
+// A replayed step cannot throw: the guard in device memory keeps the parameters, and check() tells.
+TEST(CudaTrainer, ALossThatIsNotFiniteIsReported) {
+  Context gpu({.backend = Backend::Cuda});
+  Config config = tiny_config();
+  set_value(config, "contrastive.lr", "1e38");
+  Trainer trainer(gpu, config, tiny_mixture());
+  trainer.check(gpu);
+  for (int i = 0; i < 3; ++i) trainer.advance(gpu);
+  expect_error(ErrorCode::NotFinite, "contrastive phase, step 4: ", [&] { trainer.check(gpu); });
+}
+
 }  // namespace
 }  // namespace pwdice::test
