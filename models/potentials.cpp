@@ -68,6 +68,8 @@ Potentials::Potentials(Context& ctx, const DataTables& data, const CostTables& t
   discount_ = Array<float>(ctx, n);
   reward_ = Array<float>(ctx, n);
   features_ = Array<float>(ctx, n * f);
+  heads_ = Array<float>(ctx, data.states().rows * net_.out());
+  columns_ = Array<float>(ctx, 3 * data.transitions());
   if (options_.expert_batch > 0) {
     expert_features_ = Array<float>(ctx, m * f);
     q_ = Array<float>(ctx, m);

@@ -66,6 +66,7 @@ class Potentials {
   Tensor loss(Context& ctx);
   Tensor transport(const Tensor& head);
   void predict(Context& ctx, Mat<const float> states, Mat<float> heads) const;
+  Mat<float> predict_all(Context& ctx) const;  // heads of every state of the table
   void residual(Context& ctx, Mat<const float> heads, Vec<float> y) const;
   std::vector<double> column_lse_of_data(Context& ctx, Mat<const float> heads) const;
   double transport_objective(Context& ctx, Mat<const float> heads) const;
@@ -85,6 +86,7 @@ class Potentials {
   Array<float> x_;
   Array<int32_t> index_, next_, init_index_, expert_index_;
   Array<float> discount_, reward_, features_, expert_features_, q_;
+  Array<float> heads_, columns_;  // of a pass: heads of all states; l0(s), l0(s') and l1(s) of all transitions
   Optimiser optimiser_;
   Tape tape_;
   CapturedStep captured_;

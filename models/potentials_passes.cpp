@@ -30,25 +30,28 @@ void Potentials::predict(Context& ctx, Mat<const float> states, Mat<float> heads
   net_.predict(ctx, states, heads, params_.has_average() ? Weights::Average : Weights::Current);
 }
 
+Mat<float> Potentials::predict_all(Context& ctx) const {
+  const Mat<float> heads = heads_.matrix(data_.states().rows, net_.out());
+  predict(ctx, data_.states(), heads);
+  return heads;
+}
+
 // y_i = (l0(s_i) - discount_i l0(s'_i) - l1(s_i)) / e2 for every transition.
 void Potentials::residual(Context& ctx, Mat<const float> heads, Vec<float> y) const {
   const int64_t n = data_.transitions();
-  const Array<float> v(ctx, n), v_next(ctx, n), u(ctx, n);
-  copy_block(ctx, {head_column(heads, 0, n), as_column(v.view())});
-  gather_rows(ctx, {head_column(heads, 0, heads.rows), data_.next(), as_column(v_next.view())});
+  const Vec<float> v = columns_.view().slice(0, n), v_next = columns_.view().slice(n, n), u = columns_.view().slice(2 * n, n);
+  copy_block(ctx, {head_column(heads, 0, n), as_column(v)});
+  gather_rows(ctx, {head_column(heads, 0, heads.rows), data_.next(), as_column(v_next)});
   if (options_.method == DualMethod::Smodice) {
-    affine(ctx, {tables_.reward.slice(0, n), -1, 0, u.view()});
+    affine(ctx, {tables_.reward.slice(0, n), -1, 0, u});
   } else {
-    copy_block(ctx, {head_column(heads, 1, n), as_column(u.view())});
+    copy_block(ctx, {head_column(heads, 1, n), as_column(u)});
   }
-  bellman_residual(ctx, {v.view(), v_next.view(), u.view(), data_.discount(), options_.eps2, y});
+  bellman_residual(ctx, {v, v_next, u, data_.discount(), options_.eps2, y});
 }
 
 void Potentials::weights(Context& ctx, Vec<float> w) const {
-  const Array<float> heads(ctx, data_.states().rows * net_.out());
-  const Mat<float> table = heads.matrix(data_.states().rows, net_.out());
-  predict(ctx, data_.states(), table);
-  residual(ctx, table, w);
+  residual(ctx, predict_all(ctx), w);
   // SMODICE's chi2 weights are those of the true conjugate, whichever form its loss was written in.
   const bool exact = options_.method == DualMethod::Smodice && options_.divergence == Divergence::Chi2;
   policy_weights(ctx, {w, exact ? Divergence::Chi2Exact : options_.divergence, w});
@@ -108,9 +111,8 @@ double Potentials::transport_objective(Context& ctx, Mat<const float> heads) con
 double Potentials::objective(Context& ctx) const {
   PWDICE_CHECK(options_.divergence == Divergence::Kl, "potentials: the exact objective is computed for KL alone");
   const int64_t n = data_.transitions();
-  const Array<float> heads(ctx, data_.states().rows * net_.out()), y(ctx, n), scalar(ctx, 1);
-  const Mat<float> table = heads.matrix(data_.states().rows, net_.out());
-  predict(ctx, data_.states(), table);
+  const Array<float> y(ctx, n), scalar(ctx, 1);
+  const Mat<float> table = predict_all(ctx);
   residual(ctx, table, y.view());
   reduce_logsumexp(ctx, {y.view(), scalar.view()});
   const double bellman = options_.eps2 * (read(ctx, scalar) - std::log(static_cast<double>(n)));

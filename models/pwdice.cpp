@@ -89,7 +89,8 @@ Trainer::Trainer(Context& ctx, const Config& config, Mixture&& mixture, std::str
     : config_(config),
       env_id_(std::move(env_id)),
       data_(ctx, std::move(mixture), config.gamma),
-      actor_(ctx, data_, actor_options(config), static_cast<uint64_t>(config.seed)) {
+      actor_(ctx, data_, actor_options(config), static_cast<uint64_t>(config.seed)),
+      largest_weight_(ctx, 1) {
   validate(config);
   const auto seed = static_cast<uint64_t>(config.seed);
   if (uses_encoder()) encoder_ = std::make_unique<Encoder>(ctx, data_, encoder_options(config), seed);
@@ -145,8 +146,11 @@ void Trainer::build_tables(Context& ctx) {
 }
 
 size_t Trainer::table_bytes() const {
+  const int64_t heads = config_.method == "smodice" ? 1 : config_.transport == "semidual" ? 2 : 3;
+  const int64_t pass = config_.method == "bc" ? 0 : heads * data_.states().rows + 3 * data_.transitions();
+  const size_t pass_bytes = static_cast<size_t>(pass) * sizeof(float);
   return static_cast<size_t>(data_.states().rows) * ((encoder_ ? Encoder::kEmbedding : 0) + 1) * sizeof(float) +
-         static_cast<size_t>(data_.transitions()) * (sizeof(float) + sizeof(double));
+         static_cast<size_t>(data_.transitions()) * (sizeof(float) + sizeof(double)) + pass_bytes;
 }
 
 void Trainer::advance(Context& ctx) {
@@ -212,9 +216,8 @@ void Trainer::refresh_weights(Context& ctx) {
   if (!potentials_) return;
   potentials_->weights(ctx, actor_.weights());
   // Early chi2 potentials may give nobody a positive weight; then everybody counts alike until the next pass.
-  const Array<float> largest(ctx, 1);
-  reduce_max(ctx, {actor_.weights(), largest.view()});
-  const float top = download(ctx, largest.view())[0];
+  reduce_max(ctx, {actor_.weights(), largest_weight_.view()});
+  const float top = download(ctx, largest_weight_.view())[0];
   if (!std::isfinite(top)) fail(ErrorCode::NotFinite, "the largest weight of the policy is {}", top);
   if (top > 0) {
     const auto& policy = config_.policy;
