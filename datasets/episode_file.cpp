@@ -83,11 +83,12 @@ Episodes read_d4rl(const Hdf5Reader& file) {
   const Hdf5Info observations = matrix_info(file, "observations", -1);
   const int64_t rows = observations.shape[0];
   out.state_dim = observations.shape[1];
-  out.action_dim = matrix_info(file, "actions", rows).shape[1];
+  const bool acts = file.has("actions");  // an expert may show states alone
+  if (acts) out.action_dim = matrix_info(file, "actions", rows).shape[1];
   out.terminals = read_flags(file, "terminals", rows);
   if (file.has("timeouts")) out.timeouts = read_flags(file, "timeouts", rows);
   out.observations = file.read<float>("observations");
-  out.actions = file.read<float>("actions");
+  if (acts) out.actions = file.read<float>("actions");
   if (file.has("rewards")) out.rewards = read_rewards(file, "rewards", rows);
   if (file.has("next_observations")) {
     const int64_t width = matrix_info(file, "next_observations", rows).shape[1];
@@ -190,7 +191,7 @@ void write_episodes(const std::filesystem::path& path, const Episodes& data,
         width == 0 ? std::vector<int64_t>{kChunkRows} : std::vector<int64_t>{kChunkRows, width}, kGzip, true};
   };
   file.write<float>("observations", data.observations, states, storage(data.state_dim));
-  file.write<float>("actions", data.actions, actions, storage(data.action_dim));
+  if (data.action_dim > 0) file.write<float>("actions", data.actions, actions, storage(data.action_dim));
   file.write_bool("terminals", data.terminals, column, storage(0));
   if (!data.timeouts.empty()) file.write_bool("timeouts", data.timeouts, column, storage(0));
   if (data.has_rewards()) file.write<float>("rewards", data.rewards, column, storage(0));

@@ -61,10 +61,7 @@ std::vector<EpisodeRange> find_episodes(const Episodes& data, int64_t max_episod
 }
 
 void check_episodes(const Episodes& data) {
-  if (data.state_dim < 1 || data.action_dim < 1) {
-    fail(ErrorCode::BadFile, "{}: observations have {} and actions {} columns, expected at least 1",
-         data.source, data.state_dim, data.action_dim);
-  }
+  if (data.state_dim < 1) fail(ErrorCode::BadFile, "{}: observations have no columns", data.source);
   check_length(data, "observations", data.observations.size(), data.state_dim);
   check_length(data, "actions", data.actions.size(), data.action_dim);
   if (data.has_rewards()) check_length(data, "rewards", data.rewards.size(), 1);

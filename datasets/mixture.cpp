@@ -3,6 +3,7 @@
 #include "mixture.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "../kernels/error.h"
@@ -21,8 +22,21 @@ int64_t first_expert(const std::vector<EpisodeRange>& episodes, const Episodes& 
   for (size_t k = 0; k < episodes.size(); ++k) {
     if (episodes[k].timeout && episodes[k].length() == spec.max_episode_steps) return static_cast<int64_t>(k);
   }
-  fail(ErrorCode::InvalidArgument, "mixture: no trajectory of {} has the full length of {} steps; name one",
+  fail(ErrorCode::InvalidArgument,
+       "mixture: no trajectory of {} has the full length of {} steps; choose one (data.expert_trajectory, --expert-episode) "
+       "or another length (data.max_episode_steps, --max-episode-steps)",
        data.source, spec.max_episode_steps);
+}
+
+// The policy ends in a tanh, and its likelihood has no value beyond it.
+void check_actions(const Episodes& data) {
+  if (data.action_dim < 1) fail(ErrorCode::BadFile, "{} has no actions, which I needs", data.source);
+  for (size_t i = 0; i < data.actions.size(); ++i) {
+    if (std::abs(data.actions[i]) > 1) {
+      fail(ErrorCode::InvalidArgument, "{}: action {} of row {} is {}, expected -1 to 1; scale the actions of the file", data.source,
+           static_cast<int64_t>(i) % data.action_dim, static_cast<int64_t>(i) / data.action_dim, data.actions[i]);
+    }
+  }
 }
 
 }  // namespace
@@ -38,7 +52,10 @@ ExpertSplit split_expert(const Episodes& expert, const MixtureSpec& spec) {
                begin, end - 1, expert.source, count);
   ExpertSplit out;
   out.expert.assign(episodes.begin() + begin, episodes.begin() + end);
-  const int64_t available = count - (spec.exclude_expert ? end - begin : 0);
+  const bool acts = expert.action_dim > 0;
+  PWDICE_CHECK(acts || spec.offline_expert <= 0, "mixture: {} has no actions, so that {} of its trajectories cannot go into I",
+               expert.source, spec.offline_expert);
+  const int64_t available = acts ? count - (spec.exclude_expert ? end - begin : 0) : 0;
   const int64_t wanted = spec.offline_expert < 0 ? available : spec.offline_expert;
   PWDICE_CHECK(wanted <= available, "mixture: {} expert trajectories asked for in I, {} has {} to give",
                wanted, expert.source, available);
@@ -56,8 +73,12 @@ Mixture build_mixture(const Episodes& expert, std::vector<Episodes> offline, con
   out.expert.weight = expert_weights(out.expert.episodes, spec.weighting, spec.gamma);
 
   TransitionBuilder builder(spec.rule, spec.absorbing);
-  builder.add(expert, split.offline, 0);
+  if (!split.offline.empty()) {
+    check_actions(expert);
+    builder.add(expert, split.offline, 0);
+  }
   for (size_t k = 0; k < offline.size(); ++k) {
+    check_actions(offline[k]);
     builder.add(offline[k], find_episodes(offline[k], spec.max_episode_steps), static_cast<uint8_t>(k + 1));
     offline[k] = {};
   }

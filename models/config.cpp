@@ -19,6 +19,7 @@ void visit_fields(C& c, Visit&& f) {
   f("profile", c.profile), f("method", c.method), f("seed", c.seed), f("backend", c.backend), f("threads", c.threads);
   f("data.source", c.data.source), f("data.expert", c.data.expert), f("data.agnostic", c.data.agnostic);
   f("data.environment", c.data.environment), f("data.expert_trajectory", c.data.expert_trajectory);
+  f("data.expert_trajectories", c.data.expert_trajectories);
   f("data.expert_in_agnostic", c.data.expert_in_agnostic), f("data.rule", c.data.rule);
   f("data.absorbing", c.data.absorbing), f("data.distorted", c.data.distorted), f("data.initial", c.data.initial), f("data.rho", c.data.rho);
   f("data.normalise_eps", c.data.normalise_eps), f("data.max_episode_steps", c.data.max_episode_steps);
@@ -233,6 +234,8 @@ void validate(const Config& c) {
                                    {"evaluation.episodes", c.evaluation.episodes}}) {
     at_least(key, static_cast<double>(value), 0);
   }
+  PWDICE_CHECK(c.method == "bc" || c.dual.steps == 0 || c.dual.steps > c.policy.start,
+               "config: dual.steps = {} leaves no policy step, which begin after policy.start = {}", c.dual.steps, c.policy.start);
   within("discriminator.mixing", c.discriminator.mixing, 0, 1);
   within("policy.cap", c.policy.cap, 0, 1), within("policy.average", c.policy.average, 0, 1), within("dual.average", c.dual.average, 0, 1);
   for (const auto& [key, value] : {std::pair<const char*, double>{"contrastive.lr", c.contrastive.lr},

@@ -24,6 +24,7 @@ struct Config {
     std::string environment = "";        // for evaluation: maze, hopper, halfcheetah, walker2d, ant (27
                                          // dimensions), ant111; empty = none
     int64_t expert_trajectory = -1;      // which trajectory is E; -1 = the first of full length
+    int64_t expert_trajectories = 1;     // how many are, from that one on; -1 = all
     int64_t expert_in_agnostic = -1;     // how many further expert trajectories join I, with their actions; -1 = all
     std::string rule = "exact";          // exact (s' as recorded), reference (the released code's rule)
     std::string absorbing = "none";      // absorbing states with a flag dimension: none, pwdice, smodice

@@ -65,7 +65,8 @@ class PolicyRuntime {
   std::vector<float> in_, out_;
 };
 
-// A self-contained C header: the arrays, the sizes and a comment that says how to evaluate them.
+// A self-contained C99 header: sizes, arrays and `int <name>_act(const float* observation, float* action)`, without state or
+// allocation. Throws std::invalid_argument for a name that C would not take.
 std::string policy_c_header(const PolicyData& data, const std::string& name);
 
 }  // namespace pwdice

@@ -105,6 +105,8 @@ TEST(DataCommand, MergeMakesThePapersMixture) {
   const Episodes e = read_episodes(file("E.hdf5")), i = read_episodes(file("I.hdf5"));
   const Episodes all = read_episodes(expert()), rest = read_episodes(offline());
   EXPECT_EQ(e.rows(), 125);
+  EXPECT_EQ(e.action_dim, 0);  // states alone
+  EXPECT_FALSE(e.has_rewards());
   EXPECT_EQ(e.observations[0], all.observations[125 * 4]);
   EXPECT_EQ(i.rows(), 250 + rest.rows());
   EXPECT_EQ(i.observations[125 * 4], all.observations[2 * 125 * 4]);  // episodes 0 and 2: 1 is E
@@ -120,6 +122,11 @@ TEST(DataCommand, BadFilesAreOneSentence) {
     EXPECT_EQ(result.error, file("nothing.hdf5") + " does not exist");
     EXPECT_EQ(result.out, "");
   }
+  const Result several = run({"validate", expert(), file("nothing.hdf5"), offline(), "--json"});
+  EXPECT_EQ(several.error, "1 of 3 files cannot be used");
+  const nlohmann::json verdicts = nlohmann::json::parse(several.out);
+  ASSERT_EQ(verdicts.size(), 3u);
+  EXPECT_TRUE(verdicts[0]["valid"] && !verdicts[1]["valid"] && verdicts[2]["valid"]);
   EXPECT_NE(run({"generate", "--out", "/proc/no"}).error.find("is not a directory"), std::string::npos);
 }
 

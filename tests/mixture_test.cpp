@@ -139,6 +139,32 @@ TEST(Mixture, RefusesWhatIsNotThere) {
   EXPECT_THROW(build_mixture(recording({5}), {}, spec), Error);  // nothing in I
 }
 
+TEST(Mixture, AnExpertMayShowStatesAlone) {
+  Episodes expert = recording({5, 5});
+  expert.action_dim = 0, expert.actions.clear();
+  MixtureSpec spec;
+  spec.max_episode_steps = 5, spec.offline_expert = -1;
+  const Mixture mixture = build_mixture(expert, {recording({4})}, spec);
+  EXPECT_EQ(mixture.expert.size(), 5);
+  for (const uint8_t source : mixture.offline.source) EXPECT_EQ(source, 1);
+  spec.offline_expert = 1;
+  EXPECT_THROW(build_mixture(expert, {recording({4})}, spec), Error);
+  EXPECT_THROW(build_mixture(recording({5, 5}), {expert}, spec), Error);  // I needs actions
+}
+
+TEST(Mixture, ActionsBeyondTheTanhAreRefusedAtOnce) {
+  Episodes wide = recording({5});
+  wide.actions[3] = -1.5f;
+  MixtureSpec spec;
+  spec.max_episode_steps = 5, spec.offline_expert = 0;
+  try {
+    build_mixture(recording({5}), {wide}, spec);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("is -1.5, expected -1 to 1"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Mixture, IsNormalisedOverIAndMapsNewStatesAlike) {
   MixtureSpec spec;
   spec.max_episode_steps = 5, spec.offline_expert = 1;

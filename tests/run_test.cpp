@@ -203,7 +203,11 @@ TEST_F(RunTest, BadInputIsOneSentence) {
   expect({"train", "--set", "gamma"}, "--set gamma: expected key=value");
   expect({"train", "--out", path("a"), "--set", "data.source=files", "--set", "data.expert=/no/such.h5", "--set",
           "data.agnostic=/no/such.h5"}, "/no/such.h5");
+  expect({"train", "--out", path("a"), "--set", "data.expert=/no/such.h5"}, "needs data.expert and data.agnostic");
   expect({"train", "--out", path("a"), "--profile", "pwdice"}, "needs data.expert and data.agnostic");
+  expect({"train", "--out", path("a"), "--set", "dual.steps=100"}, "dual.steps = 100 leaves no policy step");
+  expect({"trian"}, "there is no command trian");
+  expect({"data", "inof"}, "there is no command inof");
   expect({"train", "--out", path("a"), "--set", "backend=cuda"}, "backend = \"cuda\"");
   expect({"resume", path("nothing")}, "config.toml: no such file");
   expect({"eval", path("none.h5")}, "none.h5");
@@ -211,6 +215,39 @@ TEST_F(RunTest, BadInputIsOneSentence) {
   std::ofstream(path("garbage.h5")) << "not a policy";
   expect({"eval", path("garbage.h5")}, "garbage.h5");
   expect({"export", path("garbage.h5"), "--check"}, "garbage.h5");
+}
+
+// What a run was begun with is what it goes on with.
+TEST_F(RunTest, ResumeRefusesAnotherConfigOrDamageAndSaysWhatToDo) {
+  ASSERT_EQ(run(train("a")).code, 0);
+  const std::string config = path("a/config.toml"), text = read_file(config, 1 << 20);
+  const auto resume_with = [&](const std::string& from, const std::string& to) {
+    std::string edited = text;
+    const size_t at = edited.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    std::ofstream(config) << edited.replace(at, from.size(), to);
+    return run({"resume", path("a")});
+  };
+  const Outcome other = resume_with("gamma = 0.98", "gamma = 0.97");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_NE(other.output.find("config.toml has gamma = 0.97, the run was begun with 0.98"), std::string::npos) << other.output;
+  EXPECT_EQ(resume_with("threads = 2", "threads = 1").code, 0);
+  std::ofstream(path("a/checkpoints/last.ckpt"), std::ios::app) << "x";
+  const Outcome damaged = run({"resume", path("a")});
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_NE(damaged.output.find("best.ckpt"), std::string::npos) << damaged.output;
+}
+
+TEST_F(RunTest, OneProcessAtATimeAndADirectoryThatNeverBegan) {
+  fs::create_directories(path("a"));
+  std::ofstream(path("a/config.toml")) << "left by a process that was killed at once";
+  const pid_t child = spawn(train("a"), path("output.txt"));
+  while (!fs::exists(path("a/checkpoints/last.ckpt"))) std::this_thread::sleep_for(milliseconds(5));
+  const Outcome second = run({"resume", path("a")});
+  EXPECT_EQ(wait_for(child), 0) << read_file(path("output.txt"), 1 << 24);
+  if (second.code != 0) {
+    EXPECT_NE(second.output.find("another process is training this run"), std::string::npos) << second.output;
+  }
 }
 
 TEST_F(RunTest, DivergenceStopsWithPhaseStepAndCheckpoint) {

@@ -150,8 +150,18 @@ std::vector<std::string> oddities(const Episodes& data, const MixtureSpec& spec)
 
 void validate(const Options& options) {
   Json all = Json::array();
+  size_t bad = 0;
   for (const std::string& file : options.files) {
-    const Episodes data = read_episodes(file);
+    Episodes data;
+    try {
+      data = read_episodes(file);
+    } catch (const Error& error) {
+      if (options.files.size() == 1 && !options.json) throw;
+      ++bad;
+      all.push_back({{"file", file}, {"valid", false}, {"error", error.what()}});
+      if (!options.json) std::printf("%s: not valid: %s\n", file.c_str(), error.what());
+      continue;
+    }
     const std::vector<std::string> notes = oddities(data, options.mixture);
     all.push_back({{"file", file}, {"valid", true}, {"rows", data.rows()}, {"notes", notes}});
     if (options.json) continue;
@@ -159,6 +169,7 @@ void validate(const Options& options) {
     for (const std::string& note : notes) std::printf("  note: %s\n", note.c_str());
   }
   if (options.json) std::printf("%s\n", all.dump(2).c_str());
+  if (bad > 0) fail(ErrorCode::BadFile, "{} of {} files cannot be used", bad, options.files.size());
 }
 
 // "0,2,5-9" as episode numbers.
@@ -209,6 +220,7 @@ void merge(const Options& options) {
     const Episodes expert = read_episodes(options.expert);
     const ExpertSplit split = split_expert(expert, options.mixture);
     Episodes shown = select_episodes(expert, split.expert);
+    shown.action_dim = 0, shown.actions.clear(), shown.rewards.clear();  // states alone
     write_episodes(options.expert_out, shown, {{"made_from", options.expert}});
     shown.source = options.expert_out;
     made.push_back(describe(shown, options.mixture));
@@ -245,7 +257,7 @@ CLI::App* add(CLI::App& data, const std::shared_ptr<Options>& options, const cha
   CLI::App* sub = data.add_subcommand(name, about);
   sub->add_flag("--json", options->json, "print JSON");
   sub->add_option("--max-episode-steps", options->mixture.max_episode_steps, "time limit of an episode")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
       ->capture_default_str();
   sub->callback([options, run] { run(*options); });
   return sub;

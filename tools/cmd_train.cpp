@@ -17,12 +17,23 @@ struct TrainArguments {
   Output output() const { return json ? Output::Json : quiet ? Output::Quiet : Output::Terminal; }
 };
 
+// Without a file or --profile: ours for somebody's data, else the maze.
+std::string default_profile(const std::vector<std::string>& settings) {
+  for (const std::string& setting : settings) {
+    for (const char* key : {"data.expert=", "data.agnostic=", "data.source=files", "data.source=\"files\""}) {
+      if (setting.starts_with(key)) return "pwdice";
+    }
+  }
+  return "maze";
+}
+
 Config resolve(const TrainArguments& arguments) {
   PWDICE_CHECK(arguments.config.empty() || arguments.profile.empty(),
                "train: --profile and a config file both choose the defaults; put profile = \"{}\" into the file",
                arguments.profile);
-  Config config = !arguments.config.empty() ? load_config(arguments.config)
-                                            : make_profile(arguments.profile.empty() ? "maze" : arguments.profile);
+  Config config = !arguments.config.empty()    ? load_config(arguments.config)
+                  : !arguments.profile.empty() ? make_profile(arguments.profile)
+                                               : make_profile(default_profile(arguments.settings));
   for (const std::string& setting : arguments.settings) {
     const size_t equals = setting.find('=');
     PWDICE_CHECK(equals != std::string::npos && equals > 0, "--set {}: expected key=value", setting);
@@ -54,7 +65,7 @@ void add_train_commands(CLI::App& app) {
   auto arguments = std::make_shared<TrainArguments>();
   CLI::App* train = app.add_subcommand("train", "Train a policy; without a config file, on the embedded maze");
   train->add_option("config", arguments->config, "TOML file; see --print-config for all keys");
-  train->add_option("--profile", arguments->profile, "defaults without a file: maze, pwdice, paper or code");
+  train->add_option("--profile", arguments->profile, "defaults without a file: maze, pwdice (with data.expert), paper or code");
   train->add_option("--set", arguments->settings, "key=value, after the file; may be repeated")->allow_extra_args(false);
   train->add_option("--out", arguments->directory, "run directory (run.directory)");
   train->add_flag("--print-config", arguments->print_config, "print the resolved config and stop");

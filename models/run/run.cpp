@@ -7,6 +7,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+
+#include "../../host/crc32.h"
 
 #include "../policy_file.h"
 #include "diagnostics.h"
@@ -50,6 +53,29 @@ PolicyCheck make_check(const PolicyData& policy) {
   return check;
 }
 
+// Of everything that is learned from, so that a run does not go on with other data.
+uint32_t checksum(const Mixture& mixture) {
+  uint32_t crc = 0;
+  for (const std::vector<float>* values : {&mixture.offline.states, &mixture.offline.actions, &mixture.expert.states}) {
+    crc = crc32_ieee(values->data(), values->size() * sizeof(float), crc);
+  }
+  return crc;
+}
+
+// What may differ when a run goes on: where and how it runs, not what it computes.
+bool may_change(const std::string& key) {
+  return key == "threads" || key == "backend" || key == "data.expert" || key == "data.agnostic" || key.starts_with("run.");
+}
+
+void check_same_config(const Config& now, const std::string& saved, const std::string& origin) {
+  const std::vector<ConfigEntry> after = entries(now), before = entries(config_from_toml(saved, origin));
+  for (size_t i = 0; i < after.size(); ++i) {
+    PWDICE_CHECK(after[i].value == before[i].value || may_change(after[i].key),
+                 "resume: config.toml has {} = {}, the run was begun with {}; put that back, or begin a new run", after[i].key,
+                 after[i].value, before[i].value);
+  }
+}
+
 }  // namespace
 
 Backend choose_backend(const Config& config, std::string* why) {
@@ -75,18 +101,29 @@ Run::Run(const Config& config, RunObserver& observer, const std::atomic<bool>& s
       ctx_(context_options(config)),
       environment_(make_environment(config)) {
   const std::string env_id = environment_ ? environment_()->info().name : "";
-  trainer_ = std::make_unique<Trainer>(ctx_, config_, make_mixture(config_), env_id);
+  Mixture mixture = make_mixture(config_);
+  data_crc_ = checksum(mixture);
+  trainer_ = std::make_unique<Trainer>(ctx_, config_, std::move(mixture), env_id);
+  if (environment_) {
+    const EnvironmentInfo info = environment_()->info();
+    const PolicyData policy = trainer_->policy(ctx_);
+    const auto states = static_cast<int64_t>(policy.obs_mean.size()), actions = static_cast<int64_t>(policy.action_scale.size());
+    PWDICE_CHECK(states == info.observation_dim && actions == info.action_dim,
+                 "data.environment: the data has {} state and {} action dimensions, {} has {} and {}", states, actions,
+                 info.name, info.observation_dim, info.action_dim);
+  }
 }
 
 RunResult Run::start(const Config& config, RunObserver& observer, const std::atomic<bool>& stop) {
   validate(config);
   const std::string directory = run_directory(config);
-  PWDICE_CHECK(!fs::exists(directory + "/config.toml"),
+  PWDICE_CHECK(!fs::exists(directory + "/checkpoints/last.ckpt"),
                "{}: already holds a run; resume it, or choose another directory with run.directory", directory);
   Run run(config, observer, stop);
   std::error_code error;
   fs::create_directories(directory + "/checkpoints", error);
   if (error) fail(ErrorCode::BadFile, "{}: cannot make the directory: {}", directory, error.message());
+  run.lock_ = DirectoryLock(directory);
   write_file_atomically(directory + "/config.toml", to_toml(config));
   write_file_atomically(directory + "/environment.json", environment_report(run.ctx_));
   run.log_ = std::make_unique<MetricsLog>(directory);
@@ -98,7 +135,9 @@ RunResult Run::resume(const std::string& directory, RunObserver& observer, const
   Config config = load_config(directory + "/config.toml");
   config.run.directory = directory;
   validate(config);
+  DirectoryLock lock(directory);
   Run run(config, observer, stop);
+  run.lock_ = std::move(lock);
   run.log_ = std::make_unique<MetricsLog>(directory);
   run.restore();
   return run.loop();
@@ -111,9 +150,10 @@ RunResult Run::loop() {
   rate_phase_ = trainer_->phase(), rate_step_ = trainer_->step();
   const auto megabytes = [](size_t bytes) { return static_cast<int64_t>(bytes >> 20); };
   observer_.started(format_message(
-      "{}: {} transitions and {} expert states in {} MiB, tables {} MiB, scratch {} MiB; {} backend, {} threads", {directory_,
+      "{}: {} transitions and {} expert states in {} MiB, tables {} MiB, scratch up to {} MiB; {} backend, {} threads{}", {directory_,
       trainer_->data().transitions(), trainer_->data().expert_states().rows, megabytes(trainer_->data().bytes()),
-      megabytes(trainer_->table_bytes()), megabytes(kScratchBytes), ctx_.on_gpu() ? "CUDA" : "CPU", ctx_.threads()}));
+      megabytes(trainer_->table_bytes()), megabytes(kScratchBytes), ctx_.on_gpu() ? "CUDA" : "CPU", ctx_.threads(),
+      environment_ ? "" : "; no data.environment, so the policy is not evaluated"}));
   try {
     while (trainer_->phase() != Phase::Done && !stop_.load(std::memory_order_relaxed)) {
       const Phase phase = trainer_->phase();
@@ -210,13 +250,31 @@ void Run::checkpoint(const std::string& name) {
   out.put("log/seconds", started_ == 0 ? 0.0 : seconds());
   out.put("scores", scores_.data(), scores_.size());
   out.put("best", best_);
+  out.put("data/crc", data_crc_);
   last_checkpoint_ = path("checkpoints/" + name + ".ckpt");
   out.save(last_checkpoint_);
 }
 
+// A damaged file is no reason to lose the run when an older one is there.
+Checkpoint Run::load_checkpoint(const std::string& last) const {
+  try {
+    return Checkpoint::load(last);
+  } catch (const Error& error) {
+    std::string others;
+    std::error_code unreadable;
+    for (const auto& entry : fs::directory_iterator(path("checkpoints"), unreadable)) {
+      if (entry.path().extension() == ".ckpt" && entry.path() != fs::path(last)) others += " " + entry.path().filename().string();
+    }
+    if (others.empty()) throw;
+    fail(error.code(), "{}; copy one of{} over it to go on from there", error.what(), others);
+  }
+}
+
 void Run::restore() {
   last_checkpoint_ = path("checkpoints/last.ckpt");
-  const Checkpoint in = Checkpoint::load(last_checkpoint_);
+  const Checkpoint in = load_checkpoint(last_checkpoint_);
+  check_same_config(config_, in.get_text("config"), last_checkpoint_);
+  PWDICE_CHECK(in.get<uint32_t>("data/crc") == data_crc_, "resume: the data is not what {} was made with", last_checkpoint_);
   trainer_->restore(ctx_, in);
   log_->rewind(in.get<MetricsLog::Position>("log/position"));
   seconds_before_ = in.get<double>("log/seconds");

@@ -9,6 +9,7 @@
 #include "../../datasets/environment.h"
 #include "../config.h"
 #include "../pwdice.h"
+#include "directory_lock.h"
 #include "metrics_log.h"
 
 namespace pwdice {
@@ -43,7 +44,7 @@ struct RunResult {
 //   config.toml  environment.json  metrics.csv  metrics.jsonl  events.out.tfevents.*  evaluations.csv
 //   checkpoints/{last,best,step-*}.ckpt  policy.h5  diagnostics.json (for `pwdice report`)
 // start() refuses a directory that already holds a run; resume() goes on from its last checkpoint, and ends with
-// the same bits as a run that was never interrupted.
+// the same bits as a run that was never interrupted. One process at a time trains a run.
 class Run {
  public:
   static RunResult start(const Config& config, RunObserver& observer, const std::atomic<bool>& stop);
@@ -53,6 +54,7 @@ class Run {
   Run(const Config& config, RunObserver& observer, const std::atomic<bool>& stop);
   RunResult loop();
   void restore();
+  Checkpoint load_checkpoint(const std::string& last) const;
   void log_row(Phase phase, int64_t step);
   void evaluate(int64_t step);
   void checkpoint(const std::string& name);
@@ -66,6 +68,8 @@ class Run {
   RunObserver& observer_;
   const std::atomic<bool>& stop_;
   std::string directory_;
+  DirectoryLock lock_;
+  uint32_t data_crc_ = 0;
   Context ctx_;
   EnvironmentFactory environment_;
   std::unique_ptr<Trainer> trainer_;

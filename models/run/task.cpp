@@ -15,6 +15,7 @@ constexpr double kDistortion = 4;  // the paper's deviation
 MixtureSpec mixture_spec(const Config& config) {
   MixtureSpec spec;
   spec.expert_episode = config.data.expert_trajectory;
+  spec.expert_episodes = config.data.expert_trajectories;
   spec.offline_expert = config.data.expert_in_agnostic;
   spec.rule = config.data.rule == "exact" ? TransitionRule::Exact : TransitionRule::Reference;
   spec.absorbing = config.data.absorbing == "pwdice"    ? AbsorbingRule::PwDice
