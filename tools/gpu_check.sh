@@ -57,6 +57,20 @@ build() {
 
 benchmark() { "${bench[@]}" | tee "$logs/bench.md"; }
 
+check() {
+  local program tool command
+  for program in "${programs[@]}"; do step "tests: $(basename "$program")" "$program" --gtest_filter="$filter"; done
+  for tool in memcheck racecheck initcheck synccheck; do
+    command=("${sanitizer[@]}")
+    [ -n "$emulated" ] || command+=("$tool")
+    # Without the largest cases, which would take hours here.
+    for program in "${programs[@]}"; do
+      step "$tool: $(basename "$program")" "${command[@]}" "$program" --gtest_filter="$filter-*Large*"
+    done
+  done
+  step benchmarks benchmark
+}
+
 if [ -n "$emulated" ]; then
   gpu="pretended by ptxcpu" programs=("$emulated/bin/pwdice_cuda_tests_80" "$emulated/bin/pwdice_cuda_own_tests")
   filter='AdamOp.*/Cuda:CuBlas*:LayerPrecision*' bench=("$emulated/bin/pwdice_gpu_bench_emulated" --small) sanitizer=(env)
@@ -64,6 +78,7 @@ if [ -n "$emulated" ]; then
   export PWDICE_CUBLAS_LIBRARY
 else
   find_gpu
+  export PATH="$PATH:/usr/local/cuda/bin"  # compute-sanitizer
   programs=(build/gpu/bin/pwdice_kernels_tests build/gpu/bin/pwdice_host_tests build/gpu/bin/pwdice_golden_tests
             build/gpu/bin/pwdice_device_tests)
   filter='*Cuda*:CuBlas*' bench=(build/gpu/bin/pwdice_gpu_bench) sanitizer=(compute-sanitizer --error-exitcode 1 --tool)
@@ -77,16 +92,7 @@ note "| step | result | time |"
 note "|---|---|---|"
 [ -n "$emulated" ] || step "build for sm_$architecture" build
 export PWDICE_REQUIRE_GPU=1
-for program in "${programs[@]}"; do step "tests: $(basename "$program")" "$program" --gtest_filter="$filter"; done
-for tool in memcheck racecheck initcheck synccheck; do
-  command=("${sanitizer[@]}")
-  [ -n "$emulated" ] || command+=("$tool")
-  # The largest cases are for the tests above: under a sanitizer they would take hours.
-  for program in "${programs[@]}"; do
-    step "$tool: $(basename "$program")" "${command[@]}" "$program" --gtest_filter="$filter-*Large*"
-  done
-done
-step benchmarks benchmark
+if [ "$failed" -eq 0 ]; then check; else note "| the tests | not run | |"; fi
 { printf '\n## Fused against cuBLAS with the scores in memory\n\n'; [ -z "$emulated" ] || echo "Times of a pretended GPU mean nothing."; echo; cat "$logs/bench.md" 2>/dev/null || true; } >>"$report"
 for log in "${details[@]}"; do note ""; note "## $(basename "$log")"; note '```'; tail -n 60 "$log" >>"$report"; note '```'; done
 say "$failed steps failed; the report is $report"
