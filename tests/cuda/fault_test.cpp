@@ -75,11 +75,10 @@ TEST_F(CudaFault, UnsupportedArchitecture) {
   }
 }
 
-// The first call that needs the device's context is also the first to find no memory for it, or another
-// process alone with the device.
+// The first call that needs the device's context is also the first to find no memory for it.
 TEST_F(CudaFault, DeviceThatDoesNotAnswer) {
   for (const char* call : {"cudaFuncGetAttributes", "cudaGetDeviceProperties"}) {
-    for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorDevicesUnavailable}) {
+    for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorSystemNotReady}) {
       ptxcpu_reset();
       ptxcpu_inject(call, kEveryCall, error);
       expect_refusal(std::string("device 0 does not answer: ") + cudaGetErrorString(error));
