@@ -34,6 +34,24 @@ TEST(Context, CudaBackendExplainsItsAbsence) {
   }
 }
 
+class ContextOf : public OpTest {};
+INSTANTIATE_TEST_SUITE_P(, ContextOf, testing::ValuesIn(test_backends()), backend_name);
+
+// ptxcpu pretends both sides of the limit.
+TEST_P(ContextOf, TensorCoresNeedComputeCapability80) {
+  if (GetParam() == Backend::Cpu) return;
+  const std::string device = cuda_availability().reason;
+  for (ScorePrecision precision : {ScorePrecision::Tf32, ScorePrecision::Bf16}) {
+    const auto make = [&] { Context ctx({.backend = Backend::Cuda, .score_precision = precision}); };
+    if (device.find("compute capability 7.") == std::string::npos) {
+      EXPECT_NO_THROW(make());
+    } else {
+      expect_error(ErrorCode::Unsupported,
+                   "context: TF32 and BF16 scores need compute capability 8.0, device 0 has 7.", make);
+    }
+  }
+}
+
 TEST(Context, NamesTheSimdTarget) { EXPECT_STRNE(cpu_target(), ""); }
 
 TEST(Scratch, IsAlignedAndGivenBackInReverseOrder) {

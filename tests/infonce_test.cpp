@@ -196,7 +196,7 @@ class InfoNceMatch : public InfoNceOp {
 INSTANTIATE_TEST_SUITE_P(, InfoNceMatch, testing::ValuesIn(test_backends()), backend_name);
 
 TEST_P(InfoNceMatch, ShapesAroundTheTiles) {
-  for (int64_t n : {1, 2, 5, 13, 47, 48, 49, 96, 97, 131}) check(Case(n, 32));
+  for (int64_t n : {1, 2, 5, 13, 47, 48, 49, 96, 97, 127, 128, 129, 131}) check(Case(n, 32));
 }
 
 TEST_P(InfoNceMatch, WidthsOfTheEmbedding) {
@@ -294,7 +294,19 @@ TEST_P(InfoNceOp, NamesAValueThatIsNotFinite) {
   }
 }
 
-// -- large batches, on the CPU ----------------------------------------------------------------------------
+// -- large batches ----------------------------------------------------------------------------------------
+
+// 17 blocks of 128 rows: fewer splits of the columns than smaller batches have (kernels/cuda/infonce_sweep.h).
+TEST_P(InfoNceOp, FewerSplitsOfALargeBatch) {
+  const Case c(2049, 8, Data::Normal, {ScoreMetric::Identity, true, 10.f});
+  OpRun op(context(), 0);
+  run_train(op, c);
+  const Outputs got = op.finish();
+  const auto exact = c.expected<double>();
+  expect_within(got.value("loss"), exact.loss, 1e-6);
+  expect_within(got["d_v1"], exact.d_v1.data, 2e-5);
+  expect_within(got["d_v2"], exact.d_v2.data, 2e-5);
+}
 
 TEST(InfoNceMemory, GrowsLinearlyAndStaysBelow64MiB) {
   Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = 1 << 10});
@@ -327,28 +339,29 @@ RowCheck row_check(const Case& c) {
   return {std::move(v1), std::move(v2), std::move(inv1), std::move(inv2)};
 }
 
-TEST(InfoNceLarge, RowsOf65536PairsMatchDouble) {
+class InfoNceLarge : public testing::TestWithParam<Backend> {
+ protected:
+  static constexpr size_t kScratch = size_t{64} << 20;
+};
+INSTANTIATE_TEST_SUITE_P(, InfoNceLarge, testing::ValuesIn(large_test_backends()), backend_name);
+
+TEST_P(InfoNceLarge, RowsOf65536PairsMatchDouble) {
   const Case c(65536, 8, Data::Normal, {ScoreMetric::Identity, true, 10.f});
-  Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = size_t{64} << 20});
-  std::vector<float> lse(static_cast<size_t>(c.n));
-  float loss = 0;
-  const InfoNce in{{c.v1.data(), c.n, c.d}, {c.v2.data(), c.n, c.d}, {c.w0.data(), c.d, c.d},
-                   c.options.metric,        c.options.normalise,     c.options.inv_tau};
-  infonce_forward(ctx, {in, {lse.data(), c.n}, {&loss, 1}});
+  Context ctx({.backend = GetParam(), .threads = 2, .scratch_bytes = kScratch});
+  OpRun op(ctx, 0);
+  infonce_forward(ctx, {c.in(op), op.out("lse", c.n), op.out("loss", 1)});
+  const std::vector<float> lse = op.finish()["lse"];
   const RowCheck check = row_check(c);
   for (int64_t i : {0, 31999, 65535}) EXPECT_NEAR(lse[static_cast<size_t>(i)], check.lse(i), 2e-5) << i;
 }
 
 // Beyond 16384 rows the blocks of the softmax are lower; a row of d_v1 is checked against double.
-TEST(InfoNceLarge, TrainsWithLowBlocks) {
+TEST_P(InfoNceLarge, TrainsWithLowBlocks) {
   const Case c(16500, 8, Data::Normal, {ScoreMetric::Identity, true, 10.f});
-  Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = size_t{64} << 20});
-  std::vector<float> d_v1(c.v1.size()), d_v2(c.v1.size()), d_w0(c.w0.size());
-  float loss = 0;
-  const InfoNce in{{c.v1.data(), c.n, c.d}, {c.v2.data(), c.n, c.d}, {c.w0.data(), c.d, c.d},
-                   c.options.metric,        c.options.normalise,     c.options.inv_tau};
-  infonce_train(ctx,
-                {in, {&loss, 1}, {d_v1.data(), c.n, c.d}, {d_v2.data(), c.n, c.d}, {d_w0.data(), c.d, c.d}});
+  Context ctx({.backend = GetParam(), .threads = 2, .scratch_bytes = kScratch});
+  OpRun op(ctx, 0);
+  run_train(op, c);
+  const std::vector<float> d_v1 = op.finish()["d_v1"];
   const RowCheck check = row_check(c);
   for (int64_t i : {0, 9001, 16499}) {
     const double lse = check.lse(i), inv = check.inv1[static_cast<size_t>(i)];

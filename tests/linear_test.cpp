@@ -157,6 +157,23 @@ TEST_P(Linear, LayersOfTheMethodMatchReference) {
   }
 }
 
+// More chunks of rows than the grid of a GPU has blocks for: they stride.
+TEST_P(Linear, HeadOfManyRows) {
+  const Shape s{1030 * 256 + 3, 1, 1};
+  const Problem p(s, Activation::None, Data::Normal);
+  OpRun op(context(), 0);
+  linear_backward_params(op.ctx,
+                         {op.in(p.d_pre, s.n, 1), op.in(p.x, s.n, 1), op.out("d_w", 1, 1), op.out("d_b", 1)});
+  const Outputs got = op.finish();
+  double d_w = 0, d_b = 0;
+  for (size_t i = 0; i < p.x.size(); ++i) {
+    d_w += static_cast<double>(p.d_pre[i]) * static_cast<double>(p.x[i]);
+    d_b += static_cast<double>(p.d_pre[i]);
+  }
+  expect_within(got.value("d_w"), d_w, 1e-5, 0.02);
+  expect_within(got.value("d_b"), d_b, 1e-5, 0.02);
+}
+
 TEST_P(Linear, GradientsAgreeWithCentralDifferences) {
   const Shape s{9, 13, 11};
   for (Activation act : kActivations) {

@@ -51,6 +51,15 @@ TEST_P(Matmul, MatchesReferenceForEveryTransposition) {
   }
 }
 
+// More bands of b than the grid of a GPU has blocks for: they stride.
+TEST_P(Matmul, TransposesManyRows) {
+  const Shape s{1, 1030 * 32 + 5, 2};
+  const auto a = normal(s.k, 1), b = normal(s.n * s.k, 2);
+  OpRun op(context(), 0);
+  matmul(op.ctx, {op.in(a, s.k, 1), op.in(b, s.n, s.k), true, true, op.out("c", 1, s.n)});
+  expect_close(op.finish()["c"], product<double>(s, a, true, b, true), product<float>(s, a, true, b, true));
+}
+
 // The a-priori bound of a sum of k products in any order, k u sum |a| |b|. Equal values round alike at every
 // step, so there plain code of another order is no yardstick.
 double error_bound(const Shape& s, std::vector<float> a, bool ta, std::vector<float> b) {

@@ -27,6 +27,12 @@ std::vector<Backend> test_backends() {
   return backends;
 }
 
+std::vector<Backend> large_test_backends() {
+  std::vector<Backend> backends{Backend::Cpu};
+  if (gpu_required()) backends.push_back(Backend::Cuda);
+  return backends;
+}
+
 std::string backend_name(const testing::TestParamInfo<Backend>& info) {
   return info.param == Backend::Cpu ? "Cpu" : "Cuda";
 }

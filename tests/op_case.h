@@ -36,6 +36,8 @@ namespace pwdice::test {
 
 // Cpu always; Cuda when this binary and machine can run it, or when PWDICE_REQUIRE_GPU=1 demands it.
 std::vector<Backend> test_backends();
+// For sizes that would take minutes through ptxcpu: Cuda only when PWDICE_REQUIRE_GPU=1 demands it.
+std::vector<Backend> large_test_backends();
 std::string backend_name(const testing::TestParamInfo<Backend>& info);
 
 // One run's copies of the outputs, in the order in which the case asked for them.
@@ -130,8 +132,7 @@ class OpTest : public testing::TestWithParam<Backend> {
   std::vector<std::unique_ptr<Context>> contexts_;  // CPU: 1 thread, 2 threads; CUDA: one
 };
 
-// -- comparing
-// ------------------------------------------------------------------------------------------------
+// -- comparing --------------------------------------------------------------------------------------------
 
 // The largest error of `got` is at most 4 times that of plain float code on the same data, plus 4 ulp of the
 // tensor's largest value. NaN and infinities must match exactly.

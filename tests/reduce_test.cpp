@@ -143,6 +143,24 @@ TEST_P(Reduction, RowsAndColumns) {
   }
 }
 
+// More chunks of rows than the grid of a GPU has blocks for: they stride.
+TEST_P(Reduction, ColumnsOfManyRows) {
+  const int64_t rows = 1030 * kReduceRows + 3;
+  const auto x = normal(rows);
+  OpRun op(context(), 0);
+  const Mat<const float> in = op.in(x, rows, 1);
+  column_sum(op.ctx, {in, op.out("sum", 1)});
+  column_moments(op.ctx, {in, false, op.out("mean", 1), op.out("deviation", 1)});
+  const Outputs got = op.finish();
+  const double n = static_cast<double>(rows);
+  double sum = 0, squares = 0;
+  for (float v : x) sum += static_cast<double>(v);
+  for (float v : x) squares += (static_cast<double>(v) - sum / n) * (static_cast<double>(v) - sum / n);
+  expect_within(got.value("sum"), sum, 1e-5, 0.02);  // terms of 1, chunks of 512 of them
+  expect_within(got.value("mean"), sum / n, 1e-6);
+  expect_within(got.value("deviation"), std::sqrt(squares / n), 1e-6);
+}
+
 TEST_P(Reduction, AllFiniteSeesOneBadValue) {
   for (int64_t n : {int64_t{1}, int64_t{8}, int64_t{13}, 2 * kReduceChunk + 1}) {
     auto flag = [&](const std::vector<float>& x) {

@@ -204,6 +204,16 @@ TEST_P(TransportCase, NeighboursFarFromTheOrigin) {
   check(c.with(20.f, 0.05f));
 }
 
+// The points that fill the last tile up are the origin, whose distance overflows here.
+TEST_P(TransportCase, OriginFartherThanFloatReaches) {
+  Case c(40, 45, 4);
+  c.distance = Distance::ExpManhattan;
+  for (auto* z : {&c.x, &c.y}) {
+    for (float& v : *z) v = 25.f + v / 16;
+  }
+  check(c);
+}
+
 TEST_P(TransportCase, ZeroWeightDropsTheColumn) {
   Case c(33, 20, 6);
   for (size_t j = 0; j < c.q.size(); j += 2) c.q[j] = 0.f;
@@ -331,27 +341,23 @@ TEST_P(TransportCase, InfinitelyFarIsNeverChosen) {
 }
 
 // Beyond 65536 rows the CPU's semidual takes two sweeps.
-TEST(TransportLarge, SemidualInTwoSweeps) {
+class TransportLarge : public testing::TestWithParam<Backend> {};
+INSTANTIATE_TEST_SUITE_P(, TransportLarge, testing::ValuesIn(large_test_backends()), backend_name);
+
+TEST_P(TransportLarge, SemidualInTwoSweeps) {
   const Case c(65600, 5, 2);
-  Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = size_t{32} << 20});
-  std::vector<float> d_a(size_t(c.n)), col_lse(size_t(c.m));
-  float loss = 0;
-  const PairCost cost{
-      c.distance, c.beta, {c.x.data(), c.n, c.d}, {c.y.data(), c.m, c.d}, {c.reward.data(), c.n}};
-  transport_semidual(ctx, {cost,
-                           {c.a.data(), c.n},
-                           {c.q.data(), c.m},
-                           c.eps,
-                           {&loss, 1},
-                           {d_a.data(), c.n},
-                           {col_lse.data(), c.m}});
+  Context ctx({.backend = GetParam(), .threads = 2, .scratch_bytes = size_t{32} << 20});
+  OpRun op(ctx, 0);
+  transport_semidual(ctx, {c.cost(op), op.in(c.a), op.in(c.q), c.eps, op.out("loss", 1), op.out("d_a", c.n),
+                           op.out("col_lse", c.m)});
+  const Outputs got = op.finish();
   const auto exact = semidual(c.inputs<double>());
-  expect_within(loss, exact.loss, 1e-6);
-  expect_within(d_a, exact.d_a, 1e-5);
-  expect_within(col_lse, exact.col_lse, 1e-6);
+  expect_within(got.value("loss"), exact.loss, 1e-6);
+  expect_within(got["d_a"], exact.d_a, 1e-5);
+  expect_within(got["col_lse"], exact.col_lse, 1e-6);
 }
 
-TEST(TransportLarge, ScratchDoesNotGrowWithTheDataSet) {
+TEST(TransportMemory, ScratchDoesNotGrowWithTheDataSet) {
   Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = 1 << 10});
   EXPECT_LT(transport_scratch_bytes(ctx, 1200000, 1000, 32), size_t{24} << 20);
 }

@@ -20,7 +20,17 @@ parts=("$@")
 for part in "${parts[@]}"; do
   case $part in cpu | cuda | asan | tsan | fuzz) ;; *) echo "test: unknown part '$part'; there are: cpu cuda asan tsan fuzz" >&2; exit 2 ;; esac
 done
-nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
+# Where CMake looks for it too.
+find_nvcc() {
+  local place
+  for place in "${CUDACXX:-}" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "${CUDA_PATH:+$CUDA_PATH/bin/nvcc}" "$(command -v nvcc || true)" \
+    /usr/local/cuda/bin/nvcc; do
+    [ -n "$place" ] && [ -x "$place" ] && { echo "$place"; return; }
+  done
+  return 0
+}
+nvcc=$(find_nvcc)
+limit=720  # seconds of the part cuda on 2 idle cores
 passed=0 failed=0 skipped=0 summary=()
 
 say() { printf '\ntest: %s\n' "$*"; }
@@ -52,8 +62,11 @@ run_part() {
         say "cuda: skipped, there is no nvcc"
         skipped=$((skipped + 1)) summary+=("cuda  skipped: no nvcc")
       else
-        run_preset cuda pwdice_cuda_checks '^(cuda|ptxcpu|gpu)' -DPWDICE_WERROR=ON -DPWDICE_BENCH=OFF \
-          -DPWDICE_CUDA_ARCHITECTURES="75;80;86;87;89;90;100;120"
+        local start=$SECONDS
+        run_preset cuda pwdice_cuda_checks '^(cuda|ptxcpu|gpu)' -DPWDICE_WERROR=ON -DPWDICE_PTXCPU=ON \
+          -DPWDICE_CUDA_ARCHITECTURES="75;80;86;87;89;90;100;120" || return 1
+        grep -q '#.*: cuda\.' build/cuda/ctest.log || { echo "test: nvcc is $nvcc, but no test of the CUDA backend ran" >&2; return 1; }
+        [ $((SECONDS - start)) -le $limit ] || say "warning: the part cuda took $((SECONDS - start)) s, more than $limit"
       fi ;;
   esac
 }

@@ -6,8 +6,8 @@
 //   input      d_x = (d_pre W) f'(x)    W packed in panels; f' as the tiles are stored
 //   params     d_w = d_pre^T x          columns_product, which sums d_b on the way
 // Few outputs (a head) or few rows (acting) would waste the packing and most of a panel: there y_ij is a
-// plain dot product of two rows. Cost  2 n in out flop each; packing touches in out floats (params: n (in +
-// out)).
+// plain dot product of two rows.
+// Cost  2 n in out flop each; packing touches in out floats (params: n (in + out)).
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/linear.cpp"

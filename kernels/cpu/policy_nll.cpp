@@ -2,13 +2,11 @@
 // Copyright (c) 2026 The pwdice authors
 
 // Work     An action has only a few components, fewer than SIMD lanes. A block of rows is therefore copied
-// into
-//          flat buffers of means, raws and actions, handled across rows and components alike, and copied
+//          into flat buffers of means, raws and actions, handled across rows and components alike, and copied
 //          back.
 // Numerics x = clamp(atanh(a), +-atanh(1 - 1e-6)) instead of atanh(clamp(a)): atanh is monotone, and the
-// bound
-//          1 - 1e-6 rounded to float would move atanh by 0.006. 1 - a^2 = (1 - a)(1 + a) keeps its digits
-//          near 1. Near 0, atanh(a) = 1/2 log(1 + 2a/(1 - a)) goes through log1p.
+//          bound 1 - 1e-6 rounded to float would move atanh by 0.006. 1 - a^2 = (1 - a)(1 + a) keeps its
+//          digits near 1. Near 0, atanh(a) = 1/2 log(1 + 2a/(1 - a)) goes through log1p.
 #include <algorithm>
 #include <cmath>
 

@@ -209,11 +209,12 @@ class Chi2Owner {
     Floats squares = hn::Load(d, squares_);
     for (int64_t c = 0; c < cols; c += Tile::kCols) {
       const Floats w0 = hn::LoadU(d, w_ + col + c), w1 = hn::LoadU(d, w_ + col + c + kLanes);
+      const auto used0 = hn::Ne(w0, hn::Zero(d)), used1 = hn::Ne(w1, hn::Zero(d));
       Floats col0 = hn::Zero(d), col1 = hn::Zero(d);
       for (int64_t r = 0; r < rows; ++r) {
         const float* s = tile + r * PairBlock::kCols + c;
-        const Floats t0 = math::at_least(d, low_, hn::Load(d, s)),
-                     t1 = math::at_least(d, low_, hn::Load(d, s + kLanes));
+        const Floats t0 = hn::IfThenElseZero(used0, math::at_least(d, low_, hn::Load(d, s))),
+                     t1 = hn::IfThenElseZero(used1, math::at_least(d, low_, hn::Load(d, s + kLanes)));
         const Floats wt0 = hn::Mul(w0, t0), wt1 = hn::Mul(w1, t1);
         col0 = hn::Add(col0, t0);
         col1 = hn::Add(col1, t1);
@@ -273,7 +274,8 @@ void chi2(Context& ctx, const TransportChi2& op) {
   const ScratchScope scope(ctx.scratch());
   const double inv_eps = 1 / static_cast<double>(op.eps);
   const auto k = static_cast<float>(static_cast<double>(op.cost.beta) * inv_eps);
-  // The tiles carry t = y + 1. Columns past the end have weight 0 and a finite t.
+  // The tiles carry t = y + 1. Columns past the end have weight 0, which drops them: their points are the
+  // origin, and t overflows where that is far.
   const PairColumns columns = pack_columns(ctx, name, op.cost.distance, k, op.cost.y, 0.f, [&](int64_t j) {
     return static_cast<float>(static_cast<double>(op.b[j]) * inv_eps + 1.0);
   });

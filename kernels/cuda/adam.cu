@@ -5,9 +5,8 @@
 //   g' = scale g + weight_decay p   m = b1 m + (1-b1) g'   v = b2 v + (1-b2) g'^2
 //   p -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
 // Work     t, lr, scale and ok are read on the device, so a captured step follows a schedule and skips an
-// update
-//          that is not finite without asking the host. t is advanced by a launch of its own: the update's
-//          blocks must all see the same t.
+//          update that is not finite without asking the host. t is advanced by a launch of its own: the
+//          update's blocks must all see the same t.
 // Cost     4 loads and 3 stores of n floats.
 #include "reduce.cuh"
 

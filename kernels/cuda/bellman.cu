@@ -2,12 +2,11 @@
 // Copyright (c) 2026 The pwdice authors
 
 // The Bellman-flow term with its linear part, residuals over a data set, weights of behaviour cloning.
-//   y_i = (v_i - discount_i v_next_i - u_i)/eps       L = conjugate of y (conjugate.cuh) - init_weight
-//   mean(v_init) d_v = s_i    d_v_next = -discount_i s_i    d_u = -s_i    d_v_init = -init_weight / k       s
-//   = the slope
+//   y_i = (v_i - discount_i v_next_i - u_i)/eps
+//   L   = conjugate of y (conjugate.cuh) - init_weight mean(v_init)          s = the conjugate's slope
+//   d_v_i = s_i    d_v_next_i = -discount_i s_i    d_u_i = -s_i    d_v_init = -init_weight / k
 // Work     O(n): one block folds v_init, then y, and an elementwise kernel writes the gradients. y is
-// recomputed
-//          from its inputs rather than stored.
+//          recomputed from its inputs rather than stored.
 #include "../bellman.h"
 #include "conjugate.cuh"
 #include "math.cuh"

@@ -64,10 +64,12 @@ CuBlas::CuBlas(State& state) : state_(state) {
          reason == nullptr ? "no reason given" : reason);
   }
   api_ = std::make_unique<Api>(library);
+  const DeviceScope scope(state.device);  // a handle belongs to the device that is current when it is made
   workspace_ = allocate(state, kWorkspaceBytes);
   const bool ready = api_->create(&handle_) == 0 && api_->set_stream(handle_, state.stream) == 0 &&
                      api_->set_workspace(handle_, workspace_, kWorkspaceBytes) == 0;
   if (!ready) {
+    cudaGetLastError();  // of a CUDA call within cuBLAS
     if (handle_ != nullptr) api_->destroy(handle_);
     release(state, workspace_);
     fail(ErrorCode::Unsupported, "cublas: no handle could be made on device {}", state.device);
@@ -76,20 +78,29 @@ CuBlas::CuBlas(State& state) : state_(state) {
 
 // The library stays loaded: its own threads and exit handlers may outlive us.
 CuBlas::~CuBlas() {
+  const DeviceScope scope(state_.device);
   api_->destroy(handle_);
   release(state_, workspace_);
 }
 
 void CuBlas::multiply(const Product& p, bool tf32, const char* op) {
+  constexpr int64_t kLargest = 0x7fffffff;  // its integers
+  for (const int64_t extent : {p.m, p.n, p.k, p.lda, p.ldb, p.ldc}) {
+    PWDICE_CHECK(extent <= kLargest,
+                 "{}: a product of {} x {} x {} or one of its strides is too large for cuBLAS", op, p.m, p.n,
+                 p.k);
+  }
   const float one = 1.f, zero = 0.f;
   // cuBLAS is column-major: the row-major product is c^T = op(b)^T op(a)^T.
   const int mode = api_->set_math_mode(handle_, tf32 ? kTf32Math : kPedanticMath);
   const int status = mode != 0 ? mode
                                : api_->sgemm(handle_, p.transpose_b ? kTranspose : kNoTranspose,
-                                             p.transpose_a ? kTranspose : kNoTranspose, p.n, p.m, p.k, &one,
-                                             p.b, static_cast<int>(p.ldb), p.a, static_cast<int>(p.lda),
-                                             &zero, p.c, static_cast<int>(p.ldc));
+                                             p.transpose_a ? kTranspose : kNoTranspose, static_cast<int>(p.n),
+                                             static_cast<int>(p.m), static_cast<int>(p.k), &one, p.b,
+                                             static_cast<int>(p.ldb), p.a, static_cast<int>(p.lda), &zero,
+                                             p.c, static_cast<int>(p.ldc));
   if (status != 0) {
+    cudaGetLastError();  // of a CUDA call within cuBLAS
     fail(ErrorCode::Internal, "{}: cuBLAS answered {} to a product of {} x {} x {}", op, status, p.m, p.n,
          p.k);
   }

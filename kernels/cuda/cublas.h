@@ -21,7 +21,7 @@ class CuBlas {
   // Row-major c (m, n) = op(a) op(b), leading dimensions in elements.
   struct Product {
     bool transpose_a, transpose_b;
-    int m, n, k;
+    int64_t m, n, k;
     const float* a;
     int64_t lda;
     const float* b;

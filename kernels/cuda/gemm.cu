@@ -52,9 +52,9 @@ void multiply_cublas(const Launch& on, const Gemm& p, CuBlas& cublas, bool tf32)
   const bool direct = p.epilogue == Epilogue::Store && p.alpha == 1.f;
   const ScratchScope scope(on.ctx().scratch());
   float* product = direct ? p.c : on.scratch<float>(p.m * p.n);
-  cublas.multiply({p.transpose_a, p.transpose_b, static_cast<int>(p.m), static_cast<int>(p.n),
-                   static_cast<int>(p.k), p.a, p.lda, p.b, p.ldb, product, direct ? p.ldc : p.n},
-                  tf32, on.op());
+  cublas.multiply(
+      {p.transpose_a, p.transpose_b, p.m, p.n, p.k, p.a, p.lda, p.b, p.ldb, product, direct ? p.ldc : p.n},
+      tf32, on.op());
   if (direct) return;
   epilogue_kernel<<<on.grid(p.m * p.n), Each::kThreads, 0, on.stream()>>>(p, product);
   on.check();

@@ -5,12 +5,11 @@
 //   forward    h1 = f(x W1^T + b1)  h2 = f(h1 W2^T + b2)  u2 = f2 w3  v1 = u2 W2  u1 = f1 v1  g = u1 W1
 //   backward   r = 2 lambda/n (|g| - 1) g/|g|   p = r W1^T   e1 = p v1   q = p f1   m = q W2^T   e2 = m w3
 //              a2 = f''(h2) e2                  a1 = f1 (a2 W2) + f''(h1) e1
-//              d_W1 = u1^T r + a1^T x   d_W2 = u2^T q + a2^T h1   d_w3 = sum m f2   d_b1 = sum a1   d_b2 =
-//              sum a2
+//              d_W1 = u1^T r + a1^T x           d_W2 = u2^T q + a2^T h1
+//              d_w3 = sum m f2                  d_b1 = sum a1                  d_b2 = sum a2
 // with f1 = f'(h1), f2 = f'(h2). For ReLU f'' = 0, so the a terms are not computed.
 // Work     products by gemm.h; between them one elementwise kernel each, which writes all that can be had
-// from
-//          what it reads. Every output has one owner.
+//          from what it reads. Every output has one owner.
 // Cost     forward 3, backward 3 (ReLU) or 6 times the products of an ordinary pass through the network.
 #include <algorithm>
 

@@ -10,14 +10,12 @@
 //   Plain         M = W0                         d_W0 = d_M
 //   Identity      M = 1                          d_W0 = 0
 // Work     the n^2 part is three sweeps (infonce_sweep.cuh): lse, then G by rows and by columns. What is left
-// is
-//          O(n d^2): embeddings padded to (128-row multiples, 32 | 64 | 128), so tiles need no bounds, and
+//          is O(n d^2): embeddings padded to (128-row multiples, 32 | 64 | 128), so tiles need no bounds, and
 //          products with M, always in FP32.
 // Numerics the sweeps leave out the diagonal: G_ii is minus the sum of the row's other p, and where s_ii is
-// the
-//          largest score, lse_i - s_ii = log1p of theirs relative to it. s_ii is stored by the sweep itself,
-//          so that scores rounded alike are compared. In TF32 and BF16 the rounded embeddings also stand in
-//          the diagonal term.
+//          the largest score, lse_i - s_ii = log1p of theirs relative to it. s_ii is stored by the sweep
+//          itself, so that scores rounded alike are compared. In TF32 and BF16 the rounded embeddings also
+//          stand in the diagonal term.
 #include "gemm.h"
 #include "infonce_sweep.h"
 #include "math.cuh"

@@ -8,13 +8,12 @@
 // Both leave out the diagonal: 1 - p_ii and the loss of a pair that is told apart well are then sums over the
 // others, not what a cancellation leaves of them.
 // Work     block (x, y) owns kRows rows and streams the columns of split y in tiles of kCols. Swapping the
-// roles of
-//          u and z2 turns the row sums into column sums, so every output has one owner: no atomics, the same
-//          bits every run, scores recomputed once per direction.
-// Numerics columns past n are -inf before the maximum is taken, never after; rows and columns past n get
-//          lse +inf in the apply sweep, so their probabilities vanish.
+//          roles of u and z2 turns the row sums into column sums, so every output has one owner: no atomics,
+//          the same bits every run, scores recomputed once per direction.
+// Numerics columns past n are -inf before the maximum is taken, never after; rows and columns past n get lse
+//          +inf in the apply sweep, so their probabilities vanish.
 // Cost     lse: n^2 d FMA + n^2 exp; apply: twice the FMA. Loads (n / kRows + splits) n d elements, stores
-// O(n d).
+//          O(n d).
 
 #include <cstddef>
 

@@ -44,10 +44,18 @@ __device__ __forceinline__ void for_each_element(int64_t rows, int64_t cols, Bod
 
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// The y of a grid whose blocks stride over chunks of rows: enough to fill a device, below what y can be.
+constexpr int64_t kGridChunks = 1024;
+inline unsigned chunk_blocks(int64_t chunks) {
+  return static_cast<unsigned>(chunks < kGridChunks ? chunks : kGridChunks);
+}
+
 // The launches of one op: its device is current while this lives.
 class Launch {
  public:
-  Launch(Context& ctx, const char* op) : ctx_(ctx), op_(op), scope_(ctx.cuda(), op) {}
+  Launch(Context& ctx, const char* op) : ctx_(ctx), op_(op), scope_(ctx.cuda(), op) {
+    require_no_error(ctx.cuda(), op);  // so that what check() finds is the launch's own
+  }
 
   cudaStream_t stream() const { return ctx_.cuda().stream; }
   Context& ctx() const { return ctx_; }

@@ -2,11 +2,11 @@
 // Copyright (c) 2026 The pwdice authors
 
 // Layers y = f(x W^T + b). Wide ones are CUTLASS products with the bias, the activation or its derivative in
-// the epilogue; heads of up to 8 outputs would fill an eighth of a 64-wide tile and have kernels of their
-// own:
+// the epilogue; heads of up to 8 outputs would fill an eighth of a 64-wide tile and have their own kernels:
 //   forward        a warp owns a row of x, reads it once and multiplies it with every row of W
 //   input          a thread owns an element of d_x: at most 8 products
-//   parameters     a block owns 32 columns of x and a chunk of rows; chunks are merged in order
+//   parameters     a thread owns a column of x, 256 of them a block, which strides over chunks of rows;
+//                  chunks are merged in order
 // Cost     heads are bound by reading x once.
 #include <algorithm>
 

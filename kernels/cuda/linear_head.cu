@@ -44,26 +44,27 @@ __global__ void __launch_bounds__(Each::kThreads) head_backward_input_kernel(Lin
   });
 }
 
-// Column k == in stands for the bias, whose input is 1. A thread owns a column and sums the chunk's rows in
-// order.
+// Column k == in stands for the bias, whose input is 1. A thread owns a column and sums a chunk in order.
 __global__ void __launch_bounds__(Each::kThreads)
-    head_backward_params_kernel(LinearBackwardParams op, float* parts) {
+    head_backward_params_kernel(LinearBackwardParams op, int64_t chunks, float* parts) {
   const int64_t in = op.x.cols, k = static_cast<int64_t>(blockIdx.x) * Each::kThreads + threadIdx.x;
   const int outputs = static_cast<int>(op.d_pre.cols);
-  const int64_t begin = static_cast<int64_t>(blockIdx.y) * LinearHead::kChunkRows;
-  const int64_t end = min(begin + LinearHead::kChunkRows, op.x.rows);
   if (k > in) return;
-  float sum[kOut] = {};
-  for (int64_t i = begin; i < end; ++i) {
-    const float x = k < in ? op.x(i, k) : 1.f;
+  for (int64_t chunk = blockIdx.y; chunk < chunks; chunk += gridDim.y) {
+    const int64_t begin = chunk * LinearHead::kChunkRows;
+    const int64_t end = min(begin + LinearHead::kChunkRows, op.x.rows);
+    float sum[kOut] = {};
+    for (int64_t i = begin; i < end; ++i) {
+      const float x = k < in ? op.x(i, k) : 1.f;
+#pragma unroll
+      for (int o = 0; o < kOut; ++o) {
+        if (o < outputs) sum[o] = fmaf(op.d_pre(i, o), x, sum[o]);
+      }
+    }
 #pragma unroll
     for (int o = 0; o < kOut; ++o) {
-      if (o < outputs) sum[o] = fmaf(op.d_pre(i, o), x, sum[o]);
+      if (o < outputs) parts[(chunk * outputs + o) * (in + 1) + k] = sum[o];
     }
-  }
-#pragma unroll
-  for (int o = 0; o < kOut; ++o) {
-    if (o < outputs) parts[(blockIdx.y * outputs + o) * (in + 1) + k] = sum[o];
   }
 }
 
@@ -98,9 +99,8 @@ void head_backward_params(const Launch& on, const LinearBackwardParams& op) {
   const int64_t chunks = LinearHead::chunks(op.x.rows), out = op.d_w.rows, width = op.x.cols + 1;
   float* parts = on.scratch<float>(chunks * out * width);
   if (chunks > 0) {
-    PWDICE_CHECK(chunks <= 65535, "{}: {} rows are too many", on.op(), op.x.rows);
-    const dim3 grid(on.grid(width, Each::kThreads), static_cast<unsigned>(chunks));
-    head_backward_params_kernel<<<grid, Each::kThreads, 0, on.stream()>>>(op, parts);
+    const dim3 grid(on.grid(width, Each::kThreads), chunk_blocks(chunks));
+    head_backward_params_kernel<<<grid, Each::kThreads, 0, on.stream()>>>(op, chunks, parts);
     on.check();
   }
   merge_head_params_kernel<<<on.grid(out * width), Each::kThreads, 0, on.stream()>>>(chunks, parts, op.d_w,

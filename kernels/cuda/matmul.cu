@@ -13,18 +13,23 @@ struct Tile {
   static constexpr int kSide = 32, kRows = 8, kThreads = kSide * kRows;
 };
 
-__global__ void __launch_bounds__(Tile::kThreads) transpose_kernel(Mat<const float> x, float* y) {
+// A block owns 32 columns and strides over bands of 32 rows.
+__global__ void __launch_bounds__(Tile::kThreads)
+    transpose_kernel(Mat<const float> x, int64_t bands, float* y) {
   __shared__ float tile[Tile::kSide][Tile::kSide + 1];
-  const int64_t row = static_cast<int64_t>(blockIdx.y) * Tile::kSide,
-                col = static_cast<int64_t>(blockIdx.x) * Tile::kSide;
+  const int64_t col = static_cast<int64_t>(blockIdx.x) * Tile::kSide;
   const int lane = static_cast<int>(threadIdx.x) % Tile::kSide,
             first = static_cast<int>(threadIdx.x) / Tile::kSide;
-  for (int r = first; r < Tile::kSide; r += Tile::kRows) {
-    if (row + r < x.rows && col + lane < x.cols) tile[r][lane] = x(row + r, col + lane);
-  }
-  __syncthreads();
-  for (int r = first; r < Tile::kSide; r += Tile::kRows) {
-    if (col + r < x.cols && row + lane < x.rows) y[(col + r) * x.rows + row + lane] = tile[lane][r];
+  for (int64_t band = blockIdx.y; band < bands; band += gridDim.y) {
+    const int64_t row = band * Tile::kSide;
+    for (int r = first; r < Tile::kSide; r += Tile::kRows) {
+      if (row + r < x.rows && col + lane < x.cols) tile[r][lane] = x(row + r, col + lane);
+    }
+    __syncthreads();
+    for (int r = first; r < Tile::kSide; r += Tile::kRows) {
+      if (col + r < x.cols && row + lane < x.rows) y[(col + r) * x.rows + row + lane] = tile[lane][r];
+    }
+    __syncthreads();  // the next band goes to the same tile
   }
 }
 
@@ -39,10 +44,8 @@ void matmul(Context& ctx, const Matmul& op) {
   if (both) {
     float* turned = on.scratch<float>(b.size());
     const int64_t bands = ceil_div(b.rows, Tile::kSide);
-    PWDICE_CHECK(bands <= 65535, "matmul: b has {} rows, at most {} can be transposed", b.rows,
-                 int64_t{65535} * Tile::kSide);
-    transpose_kernel<<<dim3(on.grid(b.cols, Tile::kSide), static_cast<unsigned>(bands)), Tile::kThreads, 0,
-                       on.stream()>>>(b, turned);
+    const dim3 grid(on.grid(b.cols, Tile::kSide), chunk_blocks(bands));
+    transpose_kernel<<<grid, Tile::kThreads, 0, on.stream()>>>(b, bands, turned);
     on.check();
     b = {turned, b.cols, b.rows};
   }

@@ -4,8 +4,9 @@
 // Reductions to one number, by row and by column; the order of every sum is fixed by the shape (reduce.cuh).
 //   to one number  chunks of 8192, the chunks' parts merged in double
 //   by row         one warp owns a row
-//   by column      one block owns 32 columns of 512 rows: a warp reads 32 neighbouring columns of one row, so
-//                  loads are full lines; then one thread per column merges the row chunks in order, in double
+//   by column      one block owns 32 columns and strides over chunks of 512 rows: a warp reads 32
+//                  neighbouring columns of one row, so loads are full lines; then one thread per column
+//                  merges the chunks in order, in double
 #include "reduce.cuh"
 
 namespace pwdice::cuda {
@@ -16,6 +17,8 @@ struct Tile {
   static constexpr int kColumns = 32, kChunkRows = 512;
   static_assert(kChunkRows % kRows == 0);
   static_assert(kChunkRows == kReduceRows, "column_reduce_scratch_bytes() counts such chunks");
+
+  __host__ __device__ static int64_t chunks(int64_t rows) { return (rows + kChunkRows - 1) / kChunkRows; }
 };
 
 struct Load {
@@ -67,12 +70,12 @@ __global__ void __launch_bounds__(Tile::kThreads) row_sum_kernel(RowSum op) {
   if (lane == 0) op.y[i] = sum;
 }
 
-// Folds this block's rows of this thread's column with add(x), and the block's warps in order.
+// Folds a chunk's rows of this thread's column, and the block's warps in order; the result is warp 0's.
 template <class T, class Term>
-__device__ T fold_column_chunk(Mat<const float> x, int64_t j, T zero, Term term) {
+__device__ T fold_column_chunk(Mat<const float> x, int64_t chunk, int64_t j, T zero, Term term) {
   __shared__ T warps[Tile::kRows][Tile::kColumns];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  const int64_t begin = static_cast<int64_t>(blockIdx.y) * Tile::kChunkRows;
+  const int64_t begin = chunk * Tile::kChunkRows;
   const int64_t end = min(begin + Tile::kChunkRows, x.rows);
   T sum = zero;
   if (j < x.cols) {
@@ -83,13 +86,16 @@ __device__ T fold_column_chunk(Mat<const float> x, int64_t j, T zero, Term term)
   if (warp == 0) {
     for (int w = 1; w < Tile::kRows; ++w) sum += warps[w][lane];
   }
+  __syncthreads();  // the next chunk's sums go to the same place
   return sum;
 }
 
 __global__ void __launch_bounds__(Tile::kThreads) column_sum_kernel(Mat<const float> x, float* parts) {
   const int64_t j = static_cast<int64_t>(blockIdx.x) * Tile::kColumns + threadIdx.x % 32;
-  const float sum = fold_column_chunk(x, j, 0.f, [](float v) { return v; });
-  if (threadIdx.x < 32 && j < x.cols) parts[blockIdx.y * x.cols + j] = sum;
+  for (int64_t chunk = blockIdx.y; chunk < Tile::chunks(x.rows); chunk += gridDim.y) {
+    const float sum = fold_column_chunk(x, chunk, j, 0.f, [](float v) { return v; });
+    if (threadIdx.x < 32 && j < x.cols) parts[chunk * x.cols + j] = sum;
+  }
 }
 
 // Deviations from the mean in double; a first sweep with shift 0 gives the means themselves.
@@ -98,11 +104,13 @@ __global__ void __launch_bounds__(Tile::kThreads)
   const int64_t j = static_cast<int64_t>(blockIdx.x) * Tile::kColumns + threadIdx.x % 32;
   const double shift = mean == nullptr || j >= x.cols ? 0.0 : mean[j];
   const bool square = mean != nullptr;
-  const double sum = fold_column_chunk(x, j, 0.0, [=](float v) {
-    const double d = static_cast<double>(v) - shift;
-    return square ? d * d : d;
-  });
-  if (threadIdx.x < 32 && j < x.cols) parts[blockIdx.y * x.cols + j] = sum;
+  for (int64_t chunk = blockIdx.y; chunk < Tile::chunks(x.rows); chunk += gridDim.y) {
+    const double sum = fold_column_chunk(x, chunk, j, 0.0, [=](float v) {
+      const double d = static_cast<double>(v) - shift;
+      return square ? d * d : d;
+    });
+    if (threadIdx.x < 32 && j < x.cols) parts[chunk * x.cols + j] = sum;
+  }
 }
 
 template <class Part>
@@ -134,10 +142,7 @@ __global__ void __launch_bounds__(Each::kThreads)
 }
 
 dim3 column_grid(const Launch& on, Mat<const float> x) {
-  const int64_t chunks = ceil_div(x.rows, Tile::kChunkRows);
-  PWDICE_CHECK(chunks <= 65535, "{}: {} rows are too many, at most {}", on.op(), x.rows,
-               int64_t{65535} * Tile::kChunkRows);
-  return dim3(on.grid(x.cols, Tile::kColumns), static_cast<unsigned>(chunks));
+  return dim3(on.grid(x.cols, Tile::kColumns), chunk_blocks(Tile::chunks(x.rows)));
 }
 
 }  // namespace
@@ -188,7 +193,7 @@ void column_sum(Context& ctx, const ColumnSum& op) {
   if (op.x.cols == 0) return;
   const Launch on(ctx, "column_sum");
   const ScratchScope scope(ctx.scratch());
-  const int64_t chunks = ceil_div(op.x.rows, Tile::kChunkRows);
+  const int64_t chunks = Tile::chunks(op.x.rows);
   float* parts = on.scratch<float>(chunks * op.x.cols);
   if (chunks > 0) {
     column_sum_kernel<<<column_grid(on, op.x), Tile::kThreads, 0, on.stream()>>>(op.x, parts);
@@ -202,7 +207,7 @@ void column_moments(Context& ctx, const ColumnMoments& op) {
   if (op.x.cols == 0) return;
   const Launch on(ctx, "column_moments");
   const ScratchScope scope(ctx.scratch());
-  const int64_t chunks = ceil_div(op.x.rows, Tile::kChunkRows);
+  const int64_t chunks = Tile::chunks(op.x.rows);
   const dim3 grid = column_grid(on, op.x);
   double* parts = on.scratch<double>(chunks * op.x.cols);
   double* mean = on.scratch<double>(op.x.cols);

@@ -24,7 +24,7 @@ std::string driver_problem(int& devices) {
   devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
   if (error == cudaSuccess && devices > 0) return "";
-  cudaGetLastError();
+  if (error != cudaSuccess) cudaGetLastError();
   int driver = 0, runtime = 0;
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
@@ -37,17 +37,28 @@ std::string driver_problem(int& devices) {
   return std::string("the NVIDIA driver does not answer: ") + cudaGetErrorString(error);
 }
 
+bool is_missing_code(cudaError_t error) {
+  return error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+         error == cudaErrorUnsupportedPtxVersion || error == cudaErrorJitCompilerNotFound;
+}
+
+CudaAvailability no_answer(int device, cudaError_t error) {
+  cudaGetLastError();
+  return {false, format_message("device {} does not answer: {}", {device, cudaGetErrorString(error)})};
+}
+
 CudaAvailability device_availability(int device) {
   DeviceScope scope(device);
   cudaDeviceProp properties{};
   if (const cudaError_t error = cudaGetDeviceProperties(&properties, device); error != cudaSuccess) {
-    cudaGetLastError();
-    return {false, format_message("device {} does not answer: {}", {device, cudaGetErrorString(error)})};
+    return no_answer(device, error);
   }
   const std::string who = format_message("device {} ({}, compute capability {}.{})",
                                          {device, properties.name, properties.major, properties.minor});
   cudaFuncAttributes attributes{};
   const cudaError_t error = cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(&probe_kernel));
+  // The first call that needs the device's context: it also fails where that cannot be made.
+  if (error != cudaSuccess && !is_missing_code(error)) return no_answer(device, error);
   if (error != cudaSuccess) {
     cudaGetLastError();
     return {false, who + " is not among the architectures of this build (" PWDICE_CUDA_ARCHITECTURE_LIST ")"};
@@ -106,7 +117,7 @@ void raise(State& state, cudaError_t error, const std::string& what) {
   const ErrorCode code = code_of(error);
   if (code == ErrorCode::DeviceLost) {
     state.lost = reason;
-    fail(code, "{} found the device lost ({}); make a new Context, or use the CPU backend", what, reason);
+    fail(code, "{} found the device lost ({}); restart the process, or use the CPU backend", what, reason);
   }
   if (code == ErrorCode::OutOfMemory) {
     size_t free_bytes = 0, total_bytes = 0;
@@ -118,8 +129,12 @@ void raise(State& state, cudaError_t error, const std::string& what) {
 
 DeviceScope::DeviceScope(int device) noexcept {
   int current = 0;
-  if (cudaGetDevice(&current) == cudaSuccess && current != device && cudaSetDevice(device) == cudaSuccess) {
+  const bool known = cudaGetDevice(&current) == cudaSuccess;
+  if (known && current == device) return;
+  if (known && cudaSetDevice(device) == cudaSuccess) {
     before_ = current;
+  } else {
+    cudaGetLastError();  // the call that needs the device will fail and report it
   }
 }
 
@@ -174,14 +189,24 @@ State::State(const ContextOptions& options)
 State::~State() {
   const DeviceScope scope(device);
   cublas.reset();
-  if (owns_stream) cudaStreamDestroy(stream);
-  cudaGetLastError();  // a destructor has nobody to tell
+  if (owns_stream && cudaStreamDestroy(stream) != cudaSuccess) cudaGetLastError();  // nobody to tell
+}
+
+// An error that a caller of the runtime has not read would be taken for that of our next launch.
+void require_no_error(State& state, const char* op) {
+  const cudaError_t error = cudaPeekAtLastError();
+  if (error == cudaSuccess) return;
+  if (is_lost(error)) raise(state, error, op);
+  fail(ErrorCode::InvalidArgument,
+       "{}: an earlier CUDA call of this thread failed and its error was not read ({}); "
+       "call cudaGetLastError() after it",
+       op, cudaGetErrorString(error));
 }
 
 void State::require_usable(const char* op) const {
   if (!lost.empty()) {
     fail(ErrorCode::DeviceLost,
-         "{}: the device was lost earlier ({}); make a new Context, or use the CPU backend", op, lost);
+         "{}: the device was lost earlier ({}); restart the process, or use the CPU backend", op, lost);
   }
 }
 
@@ -265,8 +290,11 @@ void abandon_capture(State& state) noexcept {
   const DeviceScope scope(state.device);
   state.capturing = false;
   cudaGraph_t graph = nullptr;
-  if (cudaStreamEndCapture(state.stream, &graph) == cudaSuccess && graph != nullptr) cudaGraphDestroy(graph);
-  cudaGetLastError();  // the step's own error is on its way already
+  if (cudaStreamEndCapture(state.stream, &graph) != cudaSuccess) {
+    cudaGetLastError();  // the step's own error is on its way already
+  } else if (graph != nullptr) {
+    cudaGraphDestroy(graph);
+  }
 }
 
 void launch(State& state, Graph& graph) {

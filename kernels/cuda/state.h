@@ -52,8 +52,10 @@ class DeviceScope {
 
 ErrorCode code_of(cudaError_t error) noexcept;
 
-// Throws the Error that stands for `error`; what: the op and the values. A lost device is remembered in
-// state.
+// Throws when the thread's last error is not read yet, and leaves it unread: it is not ours.
+void require_no_error(State& state, const char* op);
+
+// Throws the Error that stands for `error`; what: the op and the values. State remembers a lost device.
 [[noreturn]] void raise(State& state, cudaError_t error, const std::string& what);
 
 }  // namespace pwdice::cuda

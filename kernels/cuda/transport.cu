@@ -6,16 +6,14 @@
 //   joint      L = eps (log sum_ij q_j exp y_ij - log n)   d_a_i = sum_j p_ij    d_b_j = sum_i p_ij
 //   semidual   lse_j = log sum_i exp((a_i - c_ij)/eps) - log n      L = eps sum_j q_j lse_j
 //              d_a_i = sum_j q_j exp((a_i - c_ij)/eps - log n - lse_j)
-//   chi2       L = eps/n sum_ij q_j f*(y_ij)   d_a_i = 1/n sum_j q_j f*'(y_ij)   d_b_j = q_j/n sum_i
-//   f*'(y_ij)
+//   chi2       L = eps/n sum_ij q_j f*(y_ij)
+//              d_a_i = 1/n sum_j q_j f*'(y_ij)             d_b_j = q_j/n sum_i f*'(y_ij)
 // Work     all of them are row sums and column sums, so one kernel serves: a block owns 128 rows (or columns)
-// and
-//          streams the other side (cost_tile.cuh); swapping the sides turns row sums into column sums. Every
-//          sum has one owner per split and the splits are merged in order: no atomics, the same bits every
-//          run.
+//          and streams the other side (cost_tile.cuh); swapping the sides turns row sums into column sums.
+//          Every sum has one owner per split and the splits are merged in order: no atomics, the same bits
+//          every run.
 // Numerics partial logsumexps (lse.h) throughout, and probabilities as exp(m_i - m) z_i / z of partial sums,
-// so they
-//          sum to 1 to rounding however large y is. q_j = 0 is log q_j = -inf: the column vanishes.
+//          so they sum to 1 to rounding however large y is. q_j = 0 is log q_j = -inf: the column vanishes.
 // Cost     two sweeps of n m (d terms + 1 exp); each loads (n / 128) m d + splits n d floats.
 #include "../transport.h"
 #include "pairwise_cost.cuh"
@@ -62,10 +60,11 @@ struct Chi2Consumer {
   static constexpr float kNone = 1.f, kOutside = 0.f;
   bool exact;
 
+  // A weight of 0 drops the pair, also where t overflows: points past the end are the origin, perhaps far.
   __device__ void add(Chi2Sums& part, const float (&value)[4], const float (&weight)[4]) const {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const float t = exact && value[j] < -1.f ? 0.f : value[j] + 1.f;
+      const float t = weight[j] == 0.f || (exact && value[j] < -1.f) ? 0.f : value[j] + 1.f;
       part.slope = fmaf(weight[j], t, part.slope);
       part.value = fmaf(weight[j], 0.5f * t * t - (exact ? 0.5f : 0.f), part.value);
     }
@@ -171,7 +170,7 @@ __global__ void __launch_bounds__(Each::kThreads)
   });
 }
 __global__ void __launch_bounds__(Each::kThreads)
-    row_sum_kernel(const Lse* parts, int splits, Vec<float> d_a) {
+    semidual_row_kernel(const Lse* parts, int splits, Vec<float> d_a) {
   for_each_item(d_a.size, [&](int64_t i) {
     const Lse sum = merge_splits<LseFold>(parts, splits, d_a.size, i);
     d_a[i] = sum.m == -INFINITY ? sum.z : expf(sum.m) * sum.z;
@@ -324,7 +323,8 @@ void transport_semidual(Context& ctx, const TransportSemidual& op) {
   launch_column_lse(on, pairs, op.col_lse);
   fold<SumFold>(on, pairs.m(), LoadWeightedLse{op.q, op.col_lse}, StoreScaled{op.eps, op.loss});
   const int splits = pairs.sweep_rows(pairs.log_weights(op.q, op.col_lse.data));
-  row_sum_kernel<<<on.grid(pairs.n()), Each::kThreads, 0, on.stream()>>>(pairs.row_parts(), splits, op.d_a);
+  semidual_row_kernel<<<on.grid(pairs.n()), Each::kThreads, 0, on.stream()>>>(pairs.row_parts(), splits,
+                                                                              op.d_a);
   on.check();
 }
 

@@ -27,6 +27,9 @@ get_filename_component(pc_directory "${pc}" DIRECTORY)
 run(sh -c "PKG_CONFIG_PATH=${pc_directory} && export PKG_CONFIG_PATH && ${COMPILER} ${FLAGS} -std=c++17 ${consumer}/robot.cpp $(pkg-config --cflags --libs pwdice-policy) -o ${WORK}/robot_pc")
 run(${WORK}/robot_pc)
 
+run(sh -c "PKG_CONFIG_PATH=${pc_directory} && export PKG_CONFIG_PATH && ${COMPILER} ${FLAGS} -std=c++20 ${consumer}/learner.cpp $(pkg-config --cflags --libs --static pwdice) -o ${WORK}/learner_pc")
+run(${WORK}/learner_pc)
+
 run(${CMAKE_COMMAND} -S ${consumer} -B ${WORK}/subdirectory -DPWDICE_SOURCE=${SOURCE} -DPWDICE_CUDA=OFF ${options})
 run(${CMAKE_COMMAND} --build ${WORK}/subdirectory --target robot)
 run(${WORK}/subdirectory/robot)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// Layers by cuBLAS, the library that CUTLASS is compared with; without a GPU a stand-in answers, loaded by path.
+// Layers by cuBLAS, the library that CUTLASS is compared with; without a GPU a stand-in answers
+// (emulated_cublas.cpp).
 #include <cstdlib>
+#include <optional>
 
 #include "../../kernels/linear.h"
 #include "../../kernels/matmul.h"
@@ -14,12 +16,15 @@ namespace {
 class CuBlasLibrary : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef PTXCPU_CUBLAS_PATH
-    setenv("PWDICE_CUBLAS_LIBRARY", PTXCPU_CUBLAS_PATH, 1);
-#endif
+    if (const char* library = std::getenv("PWDICE_CUBLAS_LIBRARY")) library_ = library;
   }
-  void TearDown() override { unsetenv("PWDICE_CUBLAS_LIBRARY"); }
+  void TearDown() override {
+    library_ ? setenv("PWDICE_CUBLAS_LIBRARY", library_->c_str(), 1) : unsetenv("PWDICE_CUBLAS_LIBRARY");
+  }
   static ContextOptions options(GemmLibrary library) { return {.backend = Backend::Cuda, .gemm = library}; }
+
+ private:
+  std::optional<std::string> library_;  // what the environment names
 };
 
 struct Layer {

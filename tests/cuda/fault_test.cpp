@@ -8,6 +8,7 @@
 
 #include "../../kernels/capture.h"
 #include "../../kernels/elementwise.h"
+#include "../../kernels/matmul.h"
 #include "../../kernels/memory.h"
 #include "../op_case.h"
 
@@ -52,7 +53,11 @@ TEST_F(CudaFault, NoDriver) {
 
 TEST_F(CudaFault, DriverTooOld) {
   ptxcpu_inject("cudaGetDeviceCount", kEveryCall, cudaErrorInsufficientDriver);
-  expect_refusal("the NVIDIA driver supports CUDA 13.0, this build needs 13.0 or newer");
+  ptxcpu_set_driver_version(11040);
+  const std::string needed =
+      std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
+  expect_refusal("the NVIDIA driver supports CUDA 11.4, this build needs " + needed + " or newer");
+  ptxcpu_set_driver_version(0);
 }
 
 TEST_F(CudaFault, NoDevice) {
@@ -62,9 +67,31 @@ TEST_F(CudaFault, NoDevice) {
 
 TEST_F(CudaFault, UnsupportedArchitecture) {
   const std::string who = cuda_availability().reason;
-  ptxcpu_inject("cudaFuncGetAttributes", kEveryCall, cudaErrorNoKernelImageForDevice);
-  expect_refusal(who.substr(0, who.find(')') + 1) + " is not among the architectures of this build (" +
-                 PWDICE_CUDA_ARCHITECTURE_LIST + ")");
+  for (const cudaError_t error : {cudaErrorNoKernelImageForDevice, cudaErrorUnsupportedPtxVersion}) {
+    ptxcpu_reset();
+    ptxcpu_inject("cudaFuncGetAttributes", kEveryCall, error);
+    expect_refusal(who.substr(0, who.find(')') + 1) + " is not among the architectures of this build (" +
+                   PWDICE_CUDA_ARCHITECTURE_LIST + ")");
+  }
+}
+
+// The first call that needs the device's context is also the first to find no memory for it.
+TEST_F(CudaFault, DeviceThatDoesNotAnswer) {
+  for (const char* call : {"cudaFuncGetAttributes", "cudaGetDeviceProperties"}) {
+    for (const cudaError_t error : {cudaErrorMemoryAllocation, cudaErrorSystemNotReady}) {
+      ptxcpu_reset();
+      ptxcpu_inject(call, kEveryCall, error);
+      expect_refusal(std::string("device 0 does not answer: ") + cudaGetErrorString(error));
+    }
+  }
+}
+
+TEST_F(CudaFault, NoNewContextAfterALostDevice) {
+  ptxcpu_inject("cudaStreamSynchronize", 1, cudaErrorIllegalAddress);
+  expect_error(ErrorCode::DeviceLost, "restart the process, or use the CPU backend",
+               [] { Context(options()).synchronise(); });
+  expect_error(ErrorCode::Unsupported, "does not answer", [] { Context ctx(options()); });
+  EXPECT_NO_THROW(Context({.threads = 1}));
 }
 
 TEST_F(CudaFault, DeviceNumberOutOfRange) {
@@ -107,6 +134,21 @@ TEST_F(CudaFault, FailedLaunchNamesTheOp) {
   });
   EXPECT_NO_THROW(affine(ctx, {values, 2.f, 1.f, values}));
   release(ctx, values.data);
+}
+
+// What the host program forgot to read is neither blamed on us nor taken from it.
+TEST_F(CudaFault, AnEarlierErrorOfTheHostIsNotOurs) {
+  {
+    Context ctx(options());
+    const Vec<float> values = ones(ctx);
+    ASSERT_EQ(cudaSetDevice(7), cudaErrorInvalidDevice);
+    expect_error(ErrorCode::InvalidArgument, "affine: an earlier CUDA call of this thread failed", [&] {
+      affine(ctx, {values, 2.f, 1.f, values});
+    });
+    release(ctx, values.data);
+  }
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 TEST_F(CudaFault, LostDeviceIsRememberedAndDestructorsDoNotThrow) {
@@ -188,6 +230,35 @@ TEST_F(CudaFault, CurrentDeviceIsRestored) {
   ptxcpu_set_device_count(1);
 }
 
+// A handle of cuBLAS belongs to the device that was current when it was made, and refuses another's stream.
+TEST_F(CudaFault, CuBlasOnADeviceThatIsNotCurrent) {
+  ptxcpu_set_device_count(2);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  for (const int device : {0, 1}) {
+    ContextOptions cublas = options();
+    cublas.device = device, cublas.gemm = GemmLibrary::CuBlas;
+    Context ctx(cublas);
+    const std::vector<float> six(6, 1.f);
+    OpRun op(ctx, 0);
+    matmul(ctx, {op.in(six, 2, 3), op.in(six, 3, 2), false, false, op.out("c", 2, 2)});
+    EXPECT_EQ(op.finish()["c"], std::vector<float>(4, 3.f));
+  }
+  int current = -1;
+  EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+  EXPECT_EQ(current, 1);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  ptxcpu_set_device_count(1);
+}
+
+TEST_F(CudaFault, CuBlasWithoutAHandle) {
+  ContextOptions cublas = options();
+  cublas.gemm = GemmLibrary::CuBlas;
+  ptxcpu_inject("cudaStreamGetDevice", 1, cudaErrorInvalidResourceHandle);  // asked by the stand-in
+  expect_error(ErrorCode::Unsupported, "cublas: no handle could be made on device 0",
+               [&] { Context ctx(cublas); });
+}
+
+// Captured by its owner, the caller's stream gets what the op launches.
 TEST_F(CudaFault, CallersStreamIsUsedAndKept) {
   cudaStream_t stream = nullptr;
   ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
@@ -195,7 +266,16 @@ TEST_F(CudaFault, CallersStreamIsUsedAndKept) {
     ContextOptions own = options();
     own.stream = stream;
     Context ctx(own);
-    release(ctx, ones(ctx).data);
+    const Vec<float> values = ones(ctx);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    for (int i = 0; i < 3; ++i) affine(ctx, {values, 2.f, 0.f, values});
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    size_t nodes = 0;
+    EXPECT_EQ(cudaGraphGetNodes(graph, nullptr, &nodes), cudaSuccess);
+    EXPECT_EQ(nodes, 3u);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    release(ctx, values.data);
   }
   EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
   EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);

@@ -49,7 +49,14 @@ class Planted(unittest.TestCase):
         self.assertEqual(self.offenders(checks.bank_conflicts(self.kernels, FILES)), {"conflicting"})
 
     def test_files_that_are_no_tiles_may_do_it(self):
-        self.assertEqual(list(checks.bank_conflicts(self.kernels, ("other.cuh",))), [])
+        for check in (checks.uncoalesced, checks.bank_conflicts):
+            self.assertEqual(self.offenders(check(self.kernels, ("other.cuh",))), set())
+
+    def test_tile_file_that_nothing_reads(self):
+        for check in (checks.uncoalesced, checks.bank_conflicts):
+            sentences = list(check(self.kernels, ("other.cuh",)))
+            self.assertEqual(len(sentences), 1)
+            self.assertIn("other.cuh: no access was counted", sentences[0])
 
     def test_traffic(self):
         names_of = [k.name for k in self.kernels if "good" in k.name or "greedy" in k.name]

@@ -83,7 +83,7 @@ TEST_F(CudaTrainerFault, LostDeviceEndsTheRunWithOneSentence) {
   for (int i = 0; i < 2; ++i) trainer.advance(ctx);
   ptxcpu_inject("cudaGraphLaunch", 1, cudaErrorIllegalAddress);
   expect_error(ErrorCode::DeviceLost, "found the device lost", [&] { trainer.advance(ctx); });
-  expect_error(ErrorCode::DeviceLost, "make a new Context, or use the CPU backend",
+  expect_error(ErrorCode::DeviceLost, "restart the process, or use the CPU backend",
                [&] { trainer.advance(ctx); });
 }
 

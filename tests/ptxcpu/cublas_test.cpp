@@ -53,6 +53,21 @@ double expected(const std::vector<float>& a, bool ta, const std::vector<float>& 
   return sum;
 }
 
+TEST_F(CublasTest, RefusesTheStreamOfAnotherDevice) {
+  auto* set_stream = call<decltype(cublasSetStream_v2)>("cublasSetStream_v2");
+  ptxcpu_set_device_count(2);
+  cudaStream_t here = nullptr, there = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&here), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&there), cudaSuccess);
+  EXPECT_EQ(set_stream(handle_, there), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(set_stream(handle_, here), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(cudaStreamDestroy(there), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(here), cudaSuccess);
+  EXPECT_EQ(cudaSetDevice(0), cudaSuccess);
+  ptxcpu_set_device_count(1);
+}
+
 TEST_F(CublasTest, SgemmInAllTranspositions) {
   const auto a = random_floats(kM * kK, 1), b = random_floats(kK * kN, 2), c = random_floats(kM * kN, 3);
   DeviceArray<float> da(a), db(b), dc(c);

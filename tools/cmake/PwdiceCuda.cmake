@@ -7,11 +7,31 @@
 #   PWDICE_CUTLASS_DIR          CUTLASS headers; also looked for in build/venv, where tools/setup.sh --cuda puts them
 #   PWDICE_PTXCPU               run the backend's tests on the CPU (tools/ptxcpu); does not need PWDICE_CUDA
 
-find_program(PWDICE_NVCC nvcc HINTS ${CMAKE_CUDA_COMPILER} ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+# NO, 0, FALSE, YES, 1, ... as for any option.
+string(TOUPPER "${PWDICE_CUDA}" PWDICE_CUDA)
+if(NOT PWDICE_CUDA STREQUAL "AUTO")
+  if(PWDICE_CUDA)
+    set(PWDICE_CUDA ON)
+  else()
+    set(PWDICE_CUDA OFF)
+  endif()
+endif()
+
+# tools/test.sh and tools/ptxcpu/ptxcpu.cmake look in the same places.
+get_filename_component(pwdice_cudacxx "$ENV{CUDACXX}" DIRECTORY)
+find_program(PWDICE_NVCC nvcc HINTS ${pwdice_cudacxx} ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
 file(GLOB pwdice_venv_cutlass
      ${PROJECT_SOURCE_DIR}/build/venv/lib/python3*/site-packages/cutlass_library/source/include)
 find_path(PWDICE_CUTLASS_DIR cutlass/gemm/kernel/default_gemm_universal.h HINTS ${pwdice_venv_cutlass} ENV CUTLASS_PATH
           PATH_SUFFIXES include DOC "Headers of CUTLASS 2.x or later")
+
+set(supported 75 80 86 87 89 90 100 120)
+foreach(arch IN LISTS PWDICE_CUDA_ARCHITECTURES)
+  if(NOT arch IN_LIST supported)
+    list(JOIN supported ", " supported)
+    message(FATAL_ERROR "PWDICE_CUDA_ARCHITECTURES has '${arch}'; supported are ${supported}")
+  endif()
+endforeach()
 
 set(missing)
 if(NOT PWDICE_NVCC)
@@ -67,7 +87,8 @@ function(pwdice_gencode result)
     list(JOIN real "," real)
     list(APPEND options "SHELL:-gencode arch=compute_80,code=[${real}]")
   endif()
-  list(GET ARGN -1 newest)
+  list(SORT ARGN COMPARE NATURAL ORDER DESCENDING)
+  list(GET ARGN 0 newest)
   list(APPEND options "SHELL:-gencode arch=compute_${newest},code=compute_${newest}")
   set(${result} ${options} PARENT_SCOPE)
 endfunction()

@@ -15,7 +15,8 @@
 include_guard(GLOBAL)
 
 set(PTXCPU_DIR ${CMAKE_CURRENT_LIST_DIR} CACHE INTERNAL "")
-find_program(PTXCPU_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
+get_filename_component(cudacxx_directory "$ENV{CUDACXX}" DIRECTORY)
+find_program(PTXCPU_NVCC nvcc HINTS ${cudacxx_directory} ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
 find_program(PTXCPU_CXX NAMES clang++ clang++-14 clang++-15 clang++-16)
 if(NOT PTXCPU_CXX)
   set(PTXCPU_CXX ${CMAKE_CXX_COMPILER} CACHE FILEPATH "compiler of translated kernels" FORCE)

@@ -152,6 +152,7 @@ bool find_attribute(cudaDeviceAttr which, int* value) {
 }
 
 int g_device_count = 1;  // all alike, with one memory
+int g_driver_version = kRuntimeVersion;
 thread_local int t_current_device = 0;
 
 cudaError_t check_ordinal(int ordinal) {
@@ -175,6 +176,9 @@ using ptxcpu::api;
 extern "C" {
 
 void ptxcpu_set_device_count(int count) { ptxcpu::g_device_count = count; }
+void ptxcpu_set_driver_version(int version) {
+  ptxcpu::g_driver_version = version > 0 ? version : ptxcpu::kRuntimeVersion;
+}
 
 cudaError_t cudaGetDeviceCount(int* count) {
   return api(__func__, [&] {
@@ -263,7 +267,7 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 }
 cudaError_t cudaDriverGetVersion(int* version) {
   const std::lock_guard lock(ptxcpu::runtime().mutex());
-  *version = ptxcpu::runtime().has_driver() ? ptxcpu::kRuntimeVersion : 0;
+  *version = ptxcpu::runtime().has_driver() ? ptxcpu::g_driver_version : 0;
   return cudaSuccess;
 }
 }

@@ -244,9 +244,11 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
     return cudaSuccess;
   });
 }
-cudaError_t cudaStreamGetDevice(cudaStream_t, int* device) {
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
   return api(__func__, [&] {
-    *device = 0;
+    CUstream_st* stream = find_stream(handle);
+    if (!stream) return cudaErrorInvalidResourceHandle;
+    *device = stream->device >= 0 ? stream->device : ptxcpu::current_device();
     return cudaSuccess;
   });
 }

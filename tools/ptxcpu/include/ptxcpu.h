@@ -29,6 +29,8 @@ int ptxcpu_set_order(const char* order, uint64_t seed);
 int ptxcpu_set_check(const char* name, int enabled);
 /* How many devices there are, all alike. Streams belong to the device that was current when they were made. */
 void ptxcpu_set_device_count(int count);
+/* What cudaDriverGetVersion answers, 12040 for 12.4; 0: the version of the runtime. */
+void ptxcpu_set_driver_version(int version);
 /* Blocks that do nothing but poll memory for so long are given up as deadlocked. */
 void ptxcpu_set_timeout(double seconds);
 
