@@ -41,7 +41,7 @@ void visit_fields(C& c, Visit&& f) {
   f("policy.steps_per_dual", c.policy.steps_per_dual), f("policy.start", c.policy.start);
   f("policy.weights_every", c.policy.weights_every), f("policy.batch", c.policy.batch), f("policy.lr", c.policy.lr);
   f("policy.weight_decay", c.policy.weight_decay), f("policy.decay_lr", c.policy.decay_lr);
-  f("policy.average", c.policy.average), f("policy.balance", c.policy.balance), f("policy.lookahead", c.policy.lookahead), f("policy.cap", c.policy.cap);
+  f("policy.average", c.policy.average), f("policy.balance", c.policy.balance), f("policy.units", c.policy.units), f("policy.lookahead", c.policy.lookahead), f("policy.cap", c.policy.cap);
   f("policy.power", c.policy.power), f("policy.keep", c.policy.keep);
   f("evaluation.every", c.evaluation.every), f("evaluation.episodes", c.evaluation.episodes);
   f("run.directory", c.run.directory), f("run.log_every", c.run.log_every);
@@ -122,7 +122,7 @@ void set_for_maze(Config& c) {
   c.dual.average = 0.999;  // noise in the potentials, divided by eps2, would reach the weights
   c.dual.steps = 4000;
   c.policy.steps_per_dual = 3, c.policy.start = 200;
-  c.policy.lr = 1e-3, c.policy.weight_decay = 1e-5;
+  c.policy.lr = 1e-3, c.policy.weight_decay = 1e-5, c.policy.units = "data";
   c.policy.lookahead = 1, c.policy.power = 1, c.policy.balance = "none";  // walks begin anywhere and must be stitched
   c.evaluation.every = 500;
   c.run.log_every = 50;
@@ -151,7 +151,7 @@ Config make_profile(const std::string& name) {
   c.policy.batch = 1024;
   c.policy.decay_lr = false;
   c.policy.average = 0;
-  c.policy.lr = 1e-3, c.policy.weight_decay = 1e-5;
+  c.policy.lr = 1e-3, c.policy.weight_decay = 1e-5, c.policy.units = "data";
   c.policy.lookahead = 1, c.policy.power = 1, c.policy.balance = "none";
   c.evaluation.every = 5 * 1172;
   if (name == "code") {
@@ -200,6 +200,7 @@ void validate(const Config& c) {
   one_of("data.source", c.data.source, {"maze", "files"});
   one_of("data.rule", c.data.rule, {"exact", "reference"});
   one_of("data.absorbing", c.data.absorbing, {"none", "pwdice", "smodice"});
+  one_of("policy.units", c.policy.units, {"expert", "data"});
   one_of("policy.balance", c.policy.balance, {"steps", "none"});
   one_of("data.initial", c.data.initial, {"agnostic", "expert", "both"});
   one_of("data.rho", c.data.rho, {"uniform", "exp", "exp_tail", "exp_code", "uniform_goal", "exp_goal"});

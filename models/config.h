@@ -76,6 +76,7 @@ struct Config {
     int64_t batch = 256;
     double lr = 2e-3, weight_decay = 1e-3;
     bool decay_lr = true;                // linearly to zero over the run
+    std::string units = "expert";        // of its inputs: mean and deviation of E's states (expert) or of I's (data)
     double average = 0.999;              // decay of the averaged policy that is evaluated and exported; 0 = off
     // cloning_weights.h says what these do to the weights.
     std::string balance = "steps";       // steps (every step of an episode the same mass), none

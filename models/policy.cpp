@@ -3,8 +3,10 @@
 #include "policy.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "../host/functions.h"
+#include "../kernels/linear.h"
 #include "../kernels/scan.h"
 
 namespace pwdice {
@@ -27,6 +29,31 @@ Actor::Actor(Context& ctx, const DataTables& data, const ActorOptions& options, 
       tape_(ctx) {
   fill(ctx, batch_weight_.view(), 1);
   fill(ctx, w_.view(), 0);
+  if (options.expert_units) use_expert_units(ctx);
+}
+
+// Others may spread so far in a coordinate (a body that falls turns right over) that all the expert ever does in it is a
+// tenth of a unit, and a network sees little of it. The units of E are known without any action.
+void Actor::use_expert_units(Context& ctx) {
+  constexpr double kConstant = 1e-3;  // a coordinate that does not move keeps its unit
+  const Mat<const float> expert = data_.expert_states();
+  const int64_t d = data_.state_dim();
+  const std::vector<float> states = download(ctx, Vec<const float>{expert.data, expert.size()});
+  std::vector<float> weight(static_cast<size_t>(d * d), 0.f), bias;
+  for (int64_t k = 0; k < d; ++k) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < expert.rows; ++i) sum += states[i * d + k];
+    const double mean = sum / static_cast<double>(expert.rows);
+    for (int64_t i = 0; i < expert.rows; ++i) squares += (states[i * d + k] - mean) * (states[i * d + k] - mean);
+    const double deviation = std::sqrt(squares / static_cast<double>(expert.rows));
+    const double unit = deviation > kConstant ? deviation : 1;
+    mean_.push_back(static_cast<float>(mean)), deviation_.push_back(static_cast<float>(unit));
+    weight[k * d + k] = static_cast<float>(1 / unit);
+    bias.push_back(static_cast<float>(-mean / unit));
+  }
+  units_weight_ = Array<float>(ctx, d * d), units_bias_ = Array<float>(ctx, d), drawn_ = Array<float>(ctx, options_.batch * d);
+  upload(ctx, units_weight_.view(), std::span<const float>(weight));
+  upload(ctx, units_bias_.view(), std::span<const float>(bias));
 }
 
 void Actor::use_weights(Context& ctx) {
@@ -66,7 +93,15 @@ void Actor::draw(Context& ctx) {
     gather_indices(ctx, {kept_index_.view().slice(0, kept_), index, index});
     gather_values(ctx, {w_.view(), index, batch_weight_.view()});
   }
-  gather_rows(ctx, {data_.states(), index, s_.matrix(options_.batch, data_.state_dim())});
+  const int64_t d = data_.state_dim();
+  const Mat<float> s = s_.matrix(options_.batch, d);
+  if (options_.expert_units) {
+    const Mat<float> drawn = drawn_.matrix(options_.batch, d);
+    gather_rows(ctx, {data_.states(), index, drawn});
+    linear_forward(ctx, {drawn, units_weight_.matrix(d, d), units_bias_.view(), Activation::None, s});
+  } else {
+    gather_rows(ctx, {data_.states(), index, s});
+  }
   gather_rows(ctx, {data_.actions(), index, action_.matrix(options_.batch, data_.action_dim())});
 }
 

@@ -15,6 +15,7 @@ struct ActorOptions {
   bool weighted_draws = true;  // transitions drawn in proportion to w; false: uniformly, w in the loss
   double keep = 1e-6;          // uniform draws: transitions of smaller weight are left out
   int64_t batch = 512;
+  bool expert_units = false;   // inputs in means and deviations of the expert's states instead of all data's
   AdamOptions adam{.learning_rate = 1e-3f, .weight_decay = 1e-5f};
 };
 
@@ -42,6 +43,7 @@ class Actor {
 
  private:
   void draw(Context& ctx);
+  void use_expert_units(Context& ctx);
   void find_kept(Context& ctx);
 
   const DataTables& data_;
@@ -56,6 +58,10 @@ class Actor {
   int64_t kept_ = 0;
   Array<int32_t> index_;
   Array<float> s_, action_, batch_weight_;
+  // With expert_units: the mean and deviation, and the same as a layer (diag(1/deviation), -mean/deviation) that draws
+  // pass through.
+  std::vector<float> mean_, deviation_;
+  Array<float> units_weight_, units_bias_, drawn_;
   Optimiser optimiser_;
   Tape tape_;
   CapturedStep captured_;

@@ -80,6 +80,7 @@ PotentialsOptions potentials_options(const Config& config) {
 
 ActorOptions actor_options(const Config& config) {
   ActorOptions options{config.policy.sampling == "weighted", config.policy.keep, config.policy.batch,
+                       config.policy.units == "expert",
                        adam(config.policy.lr, config.policy.weight_decay)};
   options.adam.ema_decay = when_positive(config.policy.average);
   return options;

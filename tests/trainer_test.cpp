@@ -166,12 +166,25 @@ TEST(Trainer, ObjectiveIsThatOfAllPairs) {
   }
 }
 
-// Distortion, absorbing flag and normaliser are folded into the exported policy.
+// x in units of the expert's states, as the actor sees it.
+void to_expert_units(const DataTables& data, std::vector<float>& x) {
+  const Mat<const float> expert = data.expert_states();
+  const auto rows = static_cast<double>(expert.rows);
+  for (int64_t k = 0; k < expert.cols; ++k) {
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < expert.rows; ++i) mean += expert(i, k) / rows;
+    for (int64_t i = 0; i < expert.rows; ++i) square += (expert(i, k) - mean) * (expert(i, k) - mean) / rows;
+    const double deviation = std::sqrt(square);
+    x[static_cast<size_t>(k)] = static_cast<float>((x[static_cast<size_t>(k)] - mean) / (deviation > 1e-3 ? deviation : 1));
+  }
+}
+
+// Distortion, absorbing flag, normaliser and the expert's units are folded into the exported policy.
 TEST(Trainer, ExportedPolicySeesRawObservations) {
-  for (const bool folded : {false, true}) {
+  for (const auto& [folded, units] : {std::pair{false, "data"}, {true, "data"}, {false, "expert"}, {true, "expert"}}) {
     MixtureSpec spec;
-    if (folded) spec.distortion_seed = 3, spec.absorbing = AbsorbingRule::PwDice;
-    Trained t(small_config({{"policy.average", "0.0"}}), spec);
+    if (folded) spec.distortion = 1, spec.distortion_seed = 3, spec.absorbing = AbsorbingRule::PwDice;
+    Trained t(small_config({{"policy.average", "0.0"}, {"policy.units", units}}), spec);
     const PolicyData policy = t.trainer.policy(t.ctx);
     PolicyRuntime runtime(policy);
     ASSERT_EQ(runtime.observation_size(), 4);
@@ -183,8 +196,9 @@ TEST(Trainer, ExportedPolicySeesRawObservations) {
       std::vector<float> state(folded ? 5 : 4);
       t.trainer.data().state_map().apply({observation, 1, 4}, {state.data(), 1, static_cast<int64_t>(state.size())});
       ASSERT_EQ(runtime.act(observation, 4, action, 2), ActStatus::Ok);
+      if (std::string(units) == "expert") to_expert_units(t.trainer.data(), state);
       const auto head = net(state.data());
-      for (int a = 0; a < 2; ++a) EXPECT_NEAR(action[a], std::tanh(head[static_cast<size_t>(a)]), 1e-3) << "folded " << folded;
+      for (int a = 0; a < 2; ++a) EXPECT_NEAR(action[a], std::tanh(head[static_cast<size_t>(a)]), 1e-3) << units << ", folded " << folded;
     }
   }
 }

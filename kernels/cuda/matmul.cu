@@ -20,14 +20,16 @@ __global__ void __launch_bounds__(Tile::kThreads)
   const int64_t col = static_cast<int64_t>(blockIdx.x) * Tile::kSide;
   const int lane = static_cast<int>(threadIdx.x) % Tile::kSide,
             first = static_cast<int>(threadIdx.x) / Tile::kSide;
+  const int cols = static_cast<int>(min(x.cols - col, int64_t{Tile::kSide}));
   for (int64_t band = blockIdx.y; band < bands; band += gridDim.y) {
     const int64_t row = band * Tile::kSide;
-    for (int r = first; r < Tile::kSide; r += Tile::kRows) {
-      if (row + r < x.rows && col + lane < x.cols) tile[r][lane] = x(row + r, col + lane);
+    const int rows = static_cast<int>(min(x.rows - row, int64_t{Tile::kSide}));
+    for (int r = first; r < rows; r += Tile::kRows) {
+      if (lane < cols) tile[r][lane] = x(row + r, col + lane);
     }
     __syncthreads();
-    for (int r = first; r < Tile::kSide; r += Tile::kRows) {
-      if (col + r < x.cols && row + lane < x.rows) y[(col + r) * x.rows + row + lane] = tile[lane][r];
+    for (int r = first; r < cols; r += Tile::kRows) {
+      if (lane < rows) y[(col + r) * x.rows + row + lane] = tile[lane][r];
     }
     __syncthreads();  // the next band goes to the same tile
   }

@@ -192,10 +192,15 @@ State::~State() {
   if (owns_stream && cudaStreamDestroy(stream) != cudaSuccess) cudaGetLastError();  // nobody to tell
 }
 
-// An error that a caller of the runtime has not read would be taken for that of our next launch.
+// An error that a caller of the runtime has not read would be taken for that of our next launch. "Not ready" is the answer
+// of an event or stream that was asked, which few callers clear: it is cleared here.
 void require_no_error(State& state, const char* op) {
   const cudaError_t error = cudaPeekAtLastError();
   if (error == cudaSuccess) return;
+  if (error == cudaErrorNotReady) {
+    static_cast<void>(cudaGetLastError());
+    return;
+  }
   if (is_lost(error)) raise(state, error, op);
   fail(ErrorCode::InvalidArgument,
        "{}: an earlier CUDA call of this thread failed and its error was not read ({}); "
