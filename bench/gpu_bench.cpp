@@ -13,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <functional>
+#include <stdexcept>
 
 #include "../host/arena.h"
 #include "../host/tensor.h"
@@ -21,6 +22,7 @@
 #include "../kernels/linear.h"
 #include "../kernels/matmul.h"
 #include "../kernels/reduce.h"
+#include "../kernels/transport.h"
 #include "baseline.h"
 
 namespace pwdice::bench {
@@ -74,7 +76,9 @@ Array<float> device(Context& ctx, int64_t n, uint32_t seed) {
   return values;
 }
 
+// A wrong result is no measurement.
 void print(const std::string& name, double ours, double baseline, double gflop, double error) {
+  if (!(error < 2e-2)) throw std::runtime_error(name + ": the fused result differs by " + std::to_string(error));
   std::printf("| %s | %.4f | %.4f | %.2f | %.0f | %.1e |\n", name.c_str(), ours, baseline, baseline / ours,
               gflop / (ours * 1e-3), error);
 }
@@ -158,6 +162,57 @@ void bench_infonce(const Timer& timer, int64_t n, int64_t d, ScorePrecision prec
         ms, gflop, error);
 }
 
+// [scale x | (u - beta |x|^2)/eps | 1] or, for the other side, [y | 1 | (u - beta |y|^2)/eps]: one product of the two gives
+// (u_i + v_j - beta |x_i - y_j|^2)/eps.
+std::vector<float> with_terms(const std::vector<float>& x, const std::vector<float>& u, int64_t d, float beta, float eps, bool left) {
+  std::vector<float> out;
+  for (size_t i = 0; i < u.size(); ++i) {
+    float squares = 0;
+    for (int64_t k = 0; k < d; ++k) {
+      const float v = x[i * static_cast<size_t>(d) + static_cast<size_t>(k)];
+      squares += v * v;
+      out.push_back(left ? 2 * beta / eps * v : v);
+    }
+    const float term = (u[i] - beta * squares) / eps;
+    out.push_back(left ? term : 1), out.push_back(left ? 1 : term);
+  }
+  return out;
+}
+
+// The joint loss's gradients: row and column sums of exp of the stored n x m matrix, beside one fused sweep.
+void bench_transport(const Timer& timer, int64_t n, int64_t m, int64_t d) {
+  constexpr float kBeta = 5, kEps = 0.5f;
+  Context ours(options(timer, GemmLibrary::Cutlass)), cublas(options(timer, GemmLibrary::CuBlas));
+  const std::vector<float> hx = random_values(n * d, 0.1, 1), hy = random_values(m * d, 0.1, 2),
+                           ha = random_values(n, 0.1, 3), hb = random_values(m, 0.1, 4);
+  const Array<float> x = device(ours, n * d, 1), y = device(ours, m * d, 2), a = device(ours, n, 3), b = device(ours, m, 4);
+  const Array<float> none(ours, n), q(ours, m), loss(ours, 1), d_a(ours, n), d_b(ours, m);
+  fill(ours, none.view(), 0), fill(ours, q.view(), 1.f / static_cast<float>(m));
+  const Array<float> left(cublas, n * (d + 2)), right(cublas, m * (d + 2)), scores(cublas, n * m), rows(cublas, n), cols(cublas, m);
+  upload(cublas, left.view(), with_terms(hx, ha, d, kBeta, kEps, true));
+  upload(cublas, right.view(), with_terms(hy, hb, d, kBeta, kEps, false));
+  const auto fused = [&] {
+    transport_joint(ours, {{Distance::SquaredEuclidean, kBeta, x.matrix(n, d), y.matrix(m, d), none.view()}, a.view(), b.view(),
+                           q.view(), kEps, loss.view(), d_a.view(), d_b.view()});
+  };
+  const auto unfused = [&] {
+    matmul(cublas, {left.matrix(n, d + 2), right.matrix(m, d + 2), false, true, scores.matrix(n, m)});
+    unary_map(cublas, {Unary::Exp, scores.view(), scores.view()});
+    row_sum(cublas, {scores.matrix(n, m), rows.view()});
+    column_sum(cublas, {scores.matrix(n, m), cols.view()});
+  };
+  fused();
+  unfused();
+  double total = 0;
+  for (const float v : download(cublas, rows.view())) total += static_cast<double>(v);
+  const Array<float> normalised(cublas, n);
+  affine(cublas, {rows.view(), static_cast<float>(1 / total), 0, normalised.view()});
+  const double error = difference(ours, d_a.matrix(1, n), cublas, normalised.matrix(1, n));
+  const double fused_ms = timer(fused), ms = timer(unfused);
+  print("transport " + std::to_string(n) + " x " + std::to_string(m) + ", d " + std::to_string(d), fused_ms, ms,
+        2e-9 * static_cast<double>(n) * static_cast<double>(m) * static_cast<double>(d), error);
+}
+
 void bench_layer(const Timer& timer, int64_t n, int64_t in, int64_t out) {
   Context ours(options(timer, GemmLibrary::Cutlass)), cublas(options(timer, GemmLibrary::CuBlas));
   const Array<float> x = device(ours, n * in, 1), w = device(ours, out * in, 2), bias = device(ours, out, 3);
@@ -188,6 +243,7 @@ void run(bool small) {
     bench_infonce(timer, n, 32, ScorePrecision::Bf16, "BF16");
   }
   if (!small) bench_infonce(timer, 16384, 32, ScorePrecision::Fp32, "FP32");
+  bench_transport(timer, n, small ? 96 : 1000, 32);
   bench_layer(timer, small ? 64 : 1024, 11, small ? 32 : 256);
   bench_layer(timer, small ? 64 : 1024, small ? 32 : 256, small ? 32 : 256);
 }
