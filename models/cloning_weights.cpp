@@ -13,7 +13,8 @@
 namespace pwdice {
 namespace {
 
-// Means of the logarithms over the transitions that follow in the same episode. Zero counts as the smallest float.
+// Means of the logarithms over the transitions that follow in the same episode; -infinity where all of them are zero, while
+// a single zero counts as the smallest float.
 std::vector<double> look_ahead(int64_t count, const std::vector<int32_t>& step, const std::vector<float>& w) {
   const size_t n = w.size();
   std::vector<double> log_w(n), mean(n);
@@ -24,7 +25,10 @@ std::vector<double> look_ahead(int64_t count, const std::vector<int32_t>& step, 
       for (end = i + 1; end < n && step[end] > step[end - 1];) ++end;
     }
     const size_t last = std::min(end, i + static_cast<size_t>(count));
-    mean[i] = std::accumulate(log_w.begin() + static_cast<int64_t>(i), log_w.begin() + static_cast<int64_t>(last), 0.0) / static_cast<double>(last - i);
+    double sum = 0;
+    bool any = false;
+    for (size_t j = i; j < last; ++j) sum += log_w[j], any = any || w[j] > 0;
+    mean[i] = any ? sum / static_cast<double>(last - i) : -std::numeric_limits<double>::infinity();
   }
   return mean;
 }
@@ -52,6 +56,7 @@ void shape_weights(const CloningWeights& how, const std::vector<int32_t>& step, 
   if (how.change_nothing() || w.empty()) return;
   std::vector<double> v = look_ahead(how.lookahead, step, w);
   const double top = *std::max_element(v.begin(), v.end());
+  if (!std::isfinite(top)) return;  // nobody has a weight
   for (double& value : v) value = std::exp(how.power * (value - top));
   if (how.balanced) {
     std::vector<std::vector<size_t>> members(static_cast<size_t>(*std::max_element(step.begin(), step.end())) + 1);

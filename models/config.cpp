@@ -226,17 +226,15 @@ void validate(const Config& c) {
                                    {"data.max_episode_steps", c.data.max_episode_steps},
                                    {"data.maze_transitions", c.data.maze_transitions},
                                    {"data.maze_expert_episodes", c.data.maze_expert_episodes},
-                                   {"policy.lookahead", c.policy.lookahead}, {"evaluation.every", c.evaluation.every}}) {
+                                   {"policy.lookahead", c.policy.lookahead}, {"evaluation.every", c.evaluation.every},
+                                   {"evaluation.episodes", c.evaluation.episodes}}) {
     at_least(key, static_cast<double>(value), 1);
   }
   for (const auto& [key, value] : {std::pair<const char*, int64_t>{"contrastive.steps", c.contrastive.steps},
                                    {"discriminator.steps", c.discriminator.steps}, {"dual.steps", c.dual.steps},
-                                   {"dual.expert_batch", c.dual.expert_batch}, {"policy.start", c.policy.start},
-                                   {"evaluation.episodes", c.evaluation.episodes}}) {
+                                   {"dual.expert_batch", c.dual.expert_batch}, {"policy.start", c.policy.start}}) {
     at_least(key, static_cast<double>(value), 0);
   }
-  PWDICE_CHECK(c.method == "bc" || c.dual.steps == 0 || c.dual.steps > c.policy.start,
-               "config: dual.steps = {} leaves no policy step, which begin after policy.start = {}", c.dual.steps, c.policy.start);
   within("discriminator.mixing", c.discriminator.mixing, 0, 1);
   within("policy.cap", c.policy.cap, 0, 1), within("policy.average", c.policy.average, 0, 1), within("dual.average", c.dual.average, 0, 1);
   for (const auto& [key, value] : {std::pair<const char*, double>{"contrastive.lr", c.contrastive.lr},
@@ -244,6 +242,9 @@ void validate(const Config& c) {
                                    {"policy.lr", c.policy.lr}, {"policy.steps_per_dual", c.policy.steps_per_dual},
                                    {"contrastive.clip_norm", c.contrastive.clip_norm},
                                    {"discriminator.penalty", c.discriminator.penalty},
+                                   {"dual.weight_decay", c.dual.weight_decay},
+                                   {"policy.weight_decay", c.policy.weight_decay},
+                                   {"data.normalise_eps", c.data.normalise_eps},
                                    {"policy.keep", c.policy.keep}, {"policy.power", c.policy.power}}) {
     at_least(key, value, 0);
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "../host/functions.h"
+#include "../kernels/elementwise.h"
 #include "../kernels/linear.h"
 #include "../kernels/scan.h"
 
@@ -67,7 +68,15 @@ void Actor::use_weights(Context& ctx) {
 
 void Actor::use_equal_weights(Context& ctx) {
   fill(ctx, w_.view(), 1);
+  drop_ends(ctx);
   use_weights(ctx);
+}
+
+// discount = gamma (1 - done), so that the product is w or 0.
+void Actor::drop_ends(Context& ctx) {
+  if (!data_.state_map().absorbing || options_.gamma <= 0) return;
+  binary_map(ctx, {Binary::Multiply, w_.view(), data_.discount(), w_.view()});
+  affine(ctx, {w_.view(), static_cast<float>(1 / options_.gamma), 0, w_.view()});
 }
 
 // The transitions that uniform draws may return. Their number is part of the captured step, so that is made anew.

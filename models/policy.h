@@ -15,6 +15,7 @@ struct ActorOptions {
   bool weighted_draws = true;  // transitions drawn in proportion to w; false: uniformly, w in the loss
   double keep = 1e-6;          // uniform draws: transitions of smaller weight are left out
   int64_t batch = 512;
+  double gamma = 0.99;         // of the data's discounts
   bool expert_units = false;   // inputs in means and deviations of the expert's states instead of all data's
   AdamOptions adam{.learning_rate = 1e-3f, .weight_decay = 1e-5f};
 };
@@ -31,6 +32,7 @@ class Actor {
   Vec<float> weights() const { return w_.view(); }
   void use_weights(Context& ctx);
   void use_equal_weights(Context& ctx);  // plain behaviour cloning
+  void drop_ends(Context& ctx);          // with absorbing states: no weight for what happens after the end
   int64_t kept() const { return kept_; }
 
   void step(Context& ctx);

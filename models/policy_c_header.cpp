@@ -69,7 +69,11 @@ std::string policy_c_header(const PolicyData& data, const std::string& name) {
   for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   const bool relu = data.activation == PolicyActivation::Relu;
 
-  std::string out = "/* A policy exported by pwdice" + (data.env_id.empty() ? "" : " for " + data.env_id) + ".\n";
+  std::string task;  // as a file says it, so nothing that could end the comment
+  for (const char c : data.env_id) {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.') task += c;
+  }
+  std::string out = "/* A policy exported by pwdice" + (task.empty() ? "" : " for " + task) + ".\n";
   out += "   x = (observation - obs_mean) / obs_std\n";
   out += std::string("   x = ") + (relu ? "max(0, W_i x + b_i)" : "tanh(W_i x + b_i)") + " for every layer but the last\n";
   out += "   action = action_scale * tanh(W x + b) + action_bias        W_i is outputs x inputs, row-major */\n";

@@ -80,7 +80,7 @@ PotentialsOptions potentials_options(const Config& config) {
 
 ActorOptions actor_options(const Config& config) {
   ActorOptions options{config.policy.sampling == "weighted", config.policy.keep, config.policy.batch,
-                       config.policy.units == "expert",
+                       config.gamma, config.policy.units == "expert",
                        adam(config.policy.lr, config.policy.weight_decay)};
   options.adam.ema_decay = when_positive(config.policy.average);
   return options;
@@ -98,8 +98,27 @@ Trainer::Trainer(Context& ctx, const Config& config, Mixture&& mixture, std::str
   if (uses_discriminator()) {
     discriminator_ = std::make_unique<Discriminator>(ctx, data_, discriminator_options(config), seed);
   }
+  check_policy_trains();
   begin_phase(ctx);
 }
+
+// A run must not end with the policy it began with.
+void Trainer::check_policy_trains() const {
+  const int64_t steps = config_.dual.steps;
+  if (steps == 0) return;
+  if (config_.policy.schedule == "epoch") {
+    const int64_t epoch = dual_epoch(), last = steps / epoch * epoch;
+    PWDICE_CHECK(last > 0 && last >= policy_start(),
+                 "config: dual.steps = {} leaves no policy step: the first follows a whole dual epoch of {} steps after "
+                 "policy.start = {}", steps, epoch, policy_start());
+  } else {
+    PWDICE_CHECK(planned_policy_steps(steps) > 0,
+                 "config: dual.steps = {} leaves no policy step: policy.start = {}, policy.steps_per_dual = {}", steps,
+                 policy_start(), config_.policy.steps_per_dual);
+  }
+}
+
+int64_t Trainer::dual_epoch() const { return (data_.transitions() + config_.dual.batch - 1) / config_.dual.batch; }
 
 bool Trainer::uses_encoder() const {
   return config_.method == "pwdice" && config_.cost.distance.starts_with("learned") && config_.cost.beta > 0;
@@ -165,6 +184,7 @@ void Trainer::advance(Context& ctx) {
   } catch (const Error& error) {
     fail_in_phase(error);
   }
+  checked_phase_ = phase_, checked_step_ = step_ + 1;
   ++step_;
   begin_phase(ctx);
 }
@@ -176,7 +196,8 @@ void Trainer::check(Context& ctx) {
     if (potentials_) potentials_->optimiser().check(ctx);
     actor_.optimiser().check(ctx);
   } catch (const Error& error) {
-    fail_in_phase(error);
+    if (error.code() != ErrorCode::NotFinite) throw;
+    fail(ErrorCode::NotFinite, "{} phase, in or before step {}: {}", name(checked_phase_), checked_step_, error.what());
   }
 }
 
@@ -209,7 +230,7 @@ void Trainer::dual_step(Context& ctx) {
 
 // schedule = step: floor((k - start) r) policy steps are due after k dual steps.
 int64_t Trainer::planned_policy_steps(int64_t dual_steps) const {
-  const int64_t start = potentials_ ? config_.policy.start : 0;
+  const int64_t start = policy_start();
   return dual_steps <= start ? 0 : static_cast<int64_t>(std::floor(static_cast<double>(dual_steps - start) * config_.policy.steps_per_dual));
 }
 
@@ -228,6 +249,7 @@ void Trainer::refresh_weights(Context& ctx) {
       shape_weights(how, data_.step(), w);
       upload(ctx, actor_.weights(), std::span<const float>(w));
     }
+    actor_.drop_ends(ctx);
     actor_.use_weights(ctx);
   } else {
     actor_.use_equal_weights(ctx);
@@ -238,13 +260,13 @@ void Trainer::refresh_weights(Context& ctx) {
 // How many are due after k dual steps; their weights are made anew where that is due as well.
 int64_t Trainer::policy_steps_after(Context& ctx, int64_t k) {
   if (config_.policy.schedule == "epoch") {
-    const int64_t epoch = (data_.transitions() + config_.dual.batch - 1) / config_.dual.batch;
-    if (k % epoch != 0 || k < config_.policy.start) return 0;
+    const int64_t epoch = dual_epoch();
+    if (k % epoch != 0 || k < policy_start()) return 0;
     refresh_weights(ctx);
     return (actor_.kept() + config_.policy.batch - 1) / config_.policy.batch;
   }
   const int64_t due = planned_policy_steps(k) - planned_policy_steps(k - 1);
-  if (due > 0 && (!have_weights_ || k % config_.policy.weights_every == 0)) refresh_weights(ctx);
+  if (have_weights_ ? k % config_.policy.weights_every == 0 : due > 0) refresh_weights(ctx);
   return due;
 }
 

@@ -67,6 +67,9 @@ class Trainer {
   [[noreturn]] void fail_in_phase(const Error& error) const;
   void refresh_weights(Context& ctx);
   int64_t planned_policy_steps(int64_t dual_steps) const;
+  int64_t policy_start() const { return config_.method == "bc" ? 0 : config_.policy.start; }
+  int64_t dual_epoch() const;  // dual steps that see as many transitions as there are
+  void check_policy_trains() const;
   bool uses_encoder() const;
   bool uses_discriminator() const { return config_.method != "bc"; }
   std::vector<StateSpan> state() const;
@@ -82,6 +85,8 @@ class Trainer {
   Phase phase_ = Phase::Contrastive;
   int64_t step_ = 0, policy_steps_ = 0;
   bool have_weights_ = false;
+  Phase checked_phase_ = Phase::Contrastive;  // of the last step taken, for check()
+  int64_t checked_step_ = 0;
   // Of a step that failed on its way: whether its dual part is done, and how many policy steps it still owes.
   bool dual_stepped_ = false;
   std::optional<int64_t> policy_due_;

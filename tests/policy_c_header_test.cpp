@@ -30,6 +30,7 @@ PolicyData random_policy(PolicyActivation activation) {
   data.layers = {{17, 5, values(85), values(17)}, {9, 17, values(153), values(9)}, {2, 9, values(18), values(2)}};
   data.obs_mean = values(5), data.obs_std = {1, 2, 0.5f, 1, 3};
   data.action_scale = {1, 2}, data.action_bias = {0, 0.25f};
+  data.env_id = "Robot-v4 */ #error \n";
   return data;
 }
 

@@ -15,6 +15,7 @@
 
 #include "../host/checkpoint.h"
 #include "../models/policy_file.h"
+#include "../models/run/directory_lock.h"
 
 namespace pwdice {
 namespace {
@@ -206,6 +207,7 @@ TEST_F(RunTest, BadInputIsOneSentence) {
   expect({"train", "--out", path("a"), "--set", "data.expert=/no/such.h5"}, "needs data.expert and data.agnostic");
   expect({"train", "--out", path("a"), "--profile", "pwdice"}, "needs data.expert and data.agnostic");
   expect({"train", "--out", path("a"), "--set", "dual.steps=100"}, "dual.steps = 100 leaves no policy step");
+  expect({"train", "--out", path("a"), "--set", "evaluation.episodes=0"}, "evaluation.episodes = 0, expected at least 1");
   expect({"trian"}, "there is no command trian");
   expect({"data", "inof"}, "there is no command inof");
   expect({"train", "--out", path("a"), "--set", "backend=cuda"}, "backend = \"cuda\"");
@@ -241,13 +243,13 @@ TEST_F(RunTest, ResumeRefusesAnotherConfigOrDamageAndSaysWhatToDo) {
 TEST_F(RunTest, OneProcessAtATimeAndADirectoryThatNeverBegan) {
   fs::create_directories(path("a"));
   std::ofstream(path("a/config.toml")) << "left by a process that was killed at once";
-  const pid_t child = spawn(train("a"), path("output.txt"));
-  while (!fs::exists(path("a/checkpoints/last.ckpt"))) std::this_thread::sleep_for(milliseconds(5));
-  const Outcome second = run({"resume", path("a")});
-  EXPECT_EQ(wait_for(child), 0) << read_file(path("output.txt"), 1 << 24);
-  if (second.code != 0) {
+  {
+    const DirectoryLock held(path("a"));
+    const Outcome second = run(train("a"));
+    EXPECT_EQ(second.code, 1);
     EXPECT_NE(second.output.find("another process is training this run"), std::string::npos) << second.output;
   }
+  EXPECT_EQ(run(train("a")).code, 0);
 }
 
 TEST_F(RunTest, DivergenceStopsWithPhaseStepAndCheckpoint) {

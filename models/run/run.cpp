@@ -3,6 +3,7 @@
 #include "run.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -56,9 +57,10 @@ PolicyCheck make_check(const PolicyData& policy) {
 // Of everything that is learned from, so that a run does not go on with other data.
 uint32_t checksum(const Mixture& mixture) {
   uint32_t crc = 0;
-  for (const std::vector<float>* values : {&mixture.offline.states, &mixture.offline.actions, &mixture.expert.states}) {
-    crc = crc32_ieee(values->data(), values->size() * sizeof(float), crc);
-  }
+  const auto add = [&crc](const auto& values) { crc = crc32_ieee(values.data(), values.size() * sizeof(values[0]), crc); };
+  const Transitions& offline = mixture.offline;
+  add(offline.states), add(offline.actions), add(offline.next), add(offline.step), add(offline.done);
+  add(mixture.expert.states), add(mixture.expert.weight);
   return crc;
 }
 
@@ -117,13 +119,17 @@ Run::Run(const Config& config, RunObserver& observer, const std::atomic<bool>& s
 RunResult Run::start(const Config& config, RunObserver& observer, const std::atomic<bool>& stop) {
   validate(config);
   const std::string directory = run_directory(config);
-  PWDICE_CHECK(!fs::exists(directory + "/checkpoints/last.ckpt"),
-               "{}: already holds a run; resume it, or choose another directory with run.directory", directory);
+  const auto require_empty = [&] {
+    PWDICE_CHECK(!fs::exists(directory + "/checkpoints/last.ckpt"),
+                 "{}: already holds a run; resume it, or choose another directory with run.directory", directory);
+  };
+  require_empty();
   Run run(config, observer, stop);
   std::error_code error;
   fs::create_directories(directory + "/checkpoints", error);
   if (error) fail(ErrorCode::BadFile, "{}: cannot make the directory: {}", directory, error.message());
   run.lock_ = DirectoryLock(directory);
+  require_empty();  // another process may have begun one while the data was read
   write_file_atomically(directory + "/config.toml", to_toml(config));
   write_file_atomically(directory + "/environment.json", environment_report(run.ctx_));
   run.log_ = std::make_unique<MetricsLog>(directory);
@@ -171,6 +177,7 @@ RunResult Run::loop() {
         prune_checkpoints();
       }
     }
+    trainer_->check(ctx_);
   } catch (const Error& error) {
     if (last_checkpoint_.empty()) throw;
     fail(error.code(), "{}; the last good checkpoint is {}", error.what(), last_checkpoint_);
@@ -251,8 +258,9 @@ void Run::checkpoint(const std::string& name) {
   out.put("scores", scores_.data(), scores_.size());
   out.put("best", best_);
   out.put("data/crc", data_crc_);
-  last_checkpoint_ = path("checkpoints/" + name + ".ckpt");
-  out.save(last_checkpoint_);
+  const std::string file = path("checkpoints/" + name + ".ckpt");
+  out.save(file);
+  if (name == "last") last_checkpoint_ = file;
 }
 
 // A damaged file is no reason to lose the run when an older one is there.
@@ -287,15 +295,19 @@ void Run::restore() {
 // Keeps last, best and the newest `keep_checkpoints` numbered ones.
 void Run::prune_checkpoints() {
   std::vector<std::pair<int64_t, fs::path>> numbered;
-  for (const auto& entry : fs::directory_iterator(path("checkpoints"))) {
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(path("checkpoints"), unreadable)) {
     const std::string stem = entry.path().stem().string();
-    if (stem.starts_with("step-") && entry.path().extension() == ".ckpt") {
-      numbered.emplace_back(std::stoll(stem.substr(5)), entry.path());
-    }
+    int64_t number = 0;
+    const char* end = stem.data() + stem.size();
+    if (!stem.starts_with("step-") || entry.path().extension() != ".ckpt") continue;
+    const auto [at, error] = std::from_chars(stem.data() + 5, end, number);  // what somebody else named is theirs
+    if (error == std::errc() && at == end) numbered.emplace_back(number, entry.path());
   }
   std::sort(numbered.begin(), numbered.end());
   const auto keep = static_cast<size_t>(std::max<int64_t>(0, config_.run.keep_checkpoints));
-  for (size_t i = 0; i + keep < numbered.size(); ++i) fs::remove(numbered[i].second);
+  std::error_code ignored;
+  for (size_t i = 0; i + keep < numbered.size(); ++i) fs::remove(numbered[i].second, ignored);
 }
 
 void Run::finish() {
