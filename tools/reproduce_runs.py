@@ -241,8 +241,8 @@ def arguments():
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="for every run, after all else")
     parser.add_argument("--report-only", action="store_true", help="write the reports of what is there")
     options = parser.parse_args()
-    options.command_line = "tools/reproduce.sh mujoco " + " ".join(
-        shlex.quote(a) for i, a in enumerate(sys.argv[1:]) if "--program" not in sys.argv[i:i + 2] and a != "--report-only")
+    options.command_line = " ".join(["tools/reproduce.sh mujoco"] + [
+        shlex.quote(a) for i, a in enumerate(sys.argv[1:]) if "--program" not in sys.argv[i:i + 2] and a != "--report-only"])
     for name, given, known in (("--env", options.env, TASKS), ("--methods", options.methods, METHODS)):
         wrong = [value for value in given if value not in known]
         if wrong or not given:
