@@ -17,7 +17,11 @@ Normalizer Normalizer::identity(int64_t d) {
 
 // Two passes in double: the deviation of a large, nearly constant column survives.
 Normalizer Normalizer::fit(const Transitions& data, const NormalizerOptions& options) {
-  const int64_t n = data.size(), d = data.state_dim;
+  return fit(Mat<const float>(data.states.data(), data.size(), data.state_dim), options);
+}
+
+Normalizer Normalizer::fit(Mat<const float> rows, const NormalizerOptions& options) {
+  const int64_t n = rows.rows, d = rows.cols;
   Normalizer out = identity(d);
   if (!options.enabled) return out;
   PWDICE_CHECK(n > 0, "normaliser: no states");
@@ -25,15 +29,15 @@ Normalizer Normalizer::fit(const Transitions& data, const NormalizerOptions& opt
   std::vector<double> mean(d, 0.0), square(d, 0.0);
   std::vector<uint8_t> varies(d, 0);
   for (int64_t i = 0; i < n; ++i) {
-    const float* s = data.state(i);
+    const float* s = rows.row(i);
     for (int64_t k = 0; k < d; ++k) {
       mean[k] += static_cast<double>(s[k]);
-      varies[k] |= s[k] != data.states[k];
+      varies[k] |= s[k] != rows(0, k);
     }
   }
   for (double& m : mean) m /= static_cast<double>(n);
   for (int64_t i = 0; i < n; ++i) {
-    const float* s = data.state(i);
+    const float* s = rows.row(i);
     for (int64_t k = 0; k < d; ++k) {
       const double c = static_cast<double>(s[k]) - mean[k];
       square[k] += c * c;
@@ -41,7 +45,7 @@ Normalizer Normalizer::fit(const Transitions& data, const NormalizerOptions& opt
   }
   const double degrees = static_cast<double>(options.unbiased && n > 1 ? n - 1 : n);
   for (int64_t k = 0; k < d; ++k) {
-    out.mean[k] = varies[k] ? static_cast<float>(mean[k]) : data.states[k];
+    out.mean[k] = varies[k] ? static_cast<float>(mean[k]) : rows(0, k);
     if (varies[k]) out.scale[k] = static_cast<float>(std::sqrt(square[k] / degrees) + options.eps);
   }
   return out;

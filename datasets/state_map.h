@@ -21,7 +21,8 @@ struct Normalizer {
   std::vector<float> mean, scale;  // (d); scale = deviation + eps
 
   static Normalizer identity(int64_t d);
-  static Normalizer fit(const Transitions& data, const NormalizerOptions& options);  // over s, in double
+  static Normalizer fit(Mat<const float> rows, const NormalizerOptions& options);  // in double
+  static Normalizer fit(const Transitions& data, const NormalizerOptions& options);  // over s
   void apply(Mat<float> rows) const;
 };
 

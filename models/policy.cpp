@@ -3,7 +3,6 @@
 #include "policy.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "../host/functions.h"
 #include "../kernels/elementwise.h"
@@ -36,21 +35,14 @@ Actor::Actor(Context& ctx, const DataTables& data, const ActorOptions& options, 
 // Others may spread so far in a coordinate (a body that falls turns right over) that all the expert ever does in it is a
 // tenth of a unit, and a network sees little of it. The units of E are known without any action.
 void Actor::use_expert_units(Context& ctx) {
-  constexpr double kConstant = 1e-3;  // a coordinate that does not move keeps its unit
   const Mat<const float> expert = data_.expert_states();
   const int64_t d = data_.state_dim();
   const std::vector<float> states = download(ctx, Vec<const float>{expert.data, expert.size()});
-  std::vector<float> weight(static_cast<size_t>(d * d), 0.f), bias;
+  units_ = Normalizer::fit(Mat<const float>(states.data(), expert.rows, d), {});
+  std::vector<float> weight(static_cast<size_t>(d * d), 0.f), bias(static_cast<size_t>(d));
   for (int64_t k = 0; k < d; ++k) {
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < expert.rows; ++i) sum += states[i * d + k];
-    const double mean = sum / static_cast<double>(expert.rows);
-    for (int64_t i = 0; i < expert.rows; ++i) squares += (states[i * d + k] - mean) * (states[i * d + k] - mean);
-    const double deviation = std::sqrt(squares / static_cast<double>(expert.rows));
-    const double unit = deviation > kConstant ? deviation : 1;
-    mean_.push_back(static_cast<float>(mean)), deviation_.push_back(static_cast<float>(unit));
-    weight[k * d + k] = static_cast<float>(1 / unit);
-    bias.push_back(static_cast<float>(-mean / unit));
+    weight[k * d + k] = 1 / units_.scale[k];
+    bias[k] = -units_.mean[k] / units_.scale[k];
   }
   units_weight_ = Array<float>(ctx, d * d), units_bias_ = Array<float>(ctx, d), drawn_ = Array<float>(ctx, options_.batch * d);
   upload(ctx, units_weight_.view(), std::span<const float>(weight));

@@ -60,9 +60,8 @@ class Actor {
   int64_t kept_ = 0;
   Array<int32_t> index_;
   Array<float> s_, action_, batch_weight_;
-  // With expert_units: the mean and deviation, and the same as a layer (diag(1/deviation), -mean/deviation) that draws
-  // pass through.
-  std::vector<float> mean_, deviation_;
+  // With expert_units: these, and the same as a layer (diag(1/scale), -mean/scale) that draws pass through.
+  Normalizer units_;
   Array<float> units_weight_, units_bias_, drawn_;
   Optimiser optimiser_;
   Tape tape_;

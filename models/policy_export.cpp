@@ -37,15 +37,15 @@ void fold_state_map(PolicyData::Layer& layer, const StateMap& map) {
   layer = std::move(folded);
 }
 
-// W' = W diag(1/deviation), b' = b - W' mean
-void fold_units(PolicyData::Layer& layer, const std::vector<float>& mean, const std::vector<float>& deviation) {
+// W' = W diag(1/scale), b' = b - W' mean
+void fold_units(PolicyData::Layer& layer, const Normalizer& units) {
   const auto cols = static_cast<size_t>(layer.cols);
   for (size_t o = 0; o < static_cast<size_t>(layer.rows); ++o) {
     double bias = layer.bias[o];
     for (size_t k = 0; k < cols; ++k) {
-      const double w = static_cast<double>(layer.weight[o * cols + k]) / deviation[k];
+      const double w = static_cast<double>(layer.weight[o * cols + k]) / units.scale[k];
       layer.weight[o * cols + k] = static_cast<float>(w);
-      bias -= w * mean[k];
+      bias -= w * units.mean[k];
     }
     layer.bias[o] = static_cast<float>(bias);
   }
@@ -61,7 +61,7 @@ PolicyData Actor::export_policy(Context& ctx, const std::string& env_id) const {
     const bool last = i + 1 == layers.size();  // the mean is the first half of the head
     data.layers.push_back(copy_layer(ctx, layers[i], params_.has_average(), last ? data_.action_dim() : layers[i].out()));
   }
-  if (options_.expert_units) fold_units(data.layers.front(), mean_, deviation_);
+  if (options_.expert_units) fold_units(data.layers.front(), units_);
   const StateMap& map = data_.state_map();
   if (map.distortion.enabled() || map.absorbing) {
     fold_state_map(data.layers.front(), map);

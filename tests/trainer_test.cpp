@@ -173,9 +173,9 @@ void to_expert_units(const DataTables& data, std::vector<float>& x) {
   for (int64_t k = 0; k < expert.cols; ++k) {
     double mean = 0, square = 0;
     for (int64_t i = 0; i < expert.rows; ++i) mean += expert(i, k) / rows;
-    for (int64_t i = 0; i < expert.rows; ++i) square += (expert(i, k) - mean) * (expert(i, k) - mean) / rows;
-    const double deviation = std::sqrt(square);
-    x[static_cast<size_t>(k)] = static_cast<float>((x[static_cast<size_t>(k)] - mean) / (deviation > 1e-3 ? deviation : 1));
+    for (int64_t i = 0; i < expert.rows; ++i) square += (expert(i, k) - mean) * (expert(i, k) - mean) / (rows - 1);
+    const double scale = square > 0 ? std::sqrt(square) + 1e-4 : 1;
+    x[static_cast<size_t>(k)] = static_cast<float>((x[static_cast<size_t>(k)] - mean) / scale);
   }
 }
 
@@ -201,6 +201,32 @@ TEST(Trainer, ExportedPolicySeesRawObservations) {
       for (int a = 0; a < 2; ++a) EXPECT_NEAR(action[a], std::tanh(head[static_cast<size_t>(a)]), 1e-3) << units << ", folded " << folded;
     }
   }
+}
+
+// What happens after an episode's end is no example of anything.
+TEST(Trainer, WithAbsorbingStatesTheEndsAreNotCloned) {
+  MixtureSpec spec;
+  spec.absorbing = AbsorbingRule::PwDice;
+  for (const char* method : {"pwdice", "bc"}) {
+    Context ctx;
+    Mixture mixture = small_mixture(spec);
+    for (size_t i = 0; i < mixture.offline.done.size(); i += 7) mixture.offline.done[i] = 1;  // the maze has no ends
+    Trainer trainer(ctx, small_config({{"method", method}}), std::move(mixture));
+    while (trainer.phase() != Phase::Done) trainer.advance(ctx);
+    const std::vector<float> w = trainer.weights(ctx);
+    for (size_t i = 0; i < w.size(); ++i) EXPECT_EQ(w[i] == 0, i % 7 == 0) << method << " " << i;
+  }
+}
+
+TEST(Trainer, ARunThatWouldNotTrainItsPolicyIsRefused) {
+  Context ctx;
+  const auto make = [&](const std::vector<std::pair<const char*, const char*>>& settings) {
+    Trainer(ctx, small_config(settings), small_mixture());
+  };
+  EXPECT_THROW(make({{"dual.steps", "5"}}), Error);                                      // policy.start = 5
+  EXPECT_THROW(make({{"policy.steps_per_dual", "0.01"}}), Error);
+  EXPECT_THROW(make({{"policy.schedule", "epoch"}, {"dual.steps", "20"}}), Error);       // an epoch has 24 steps
+  EXPECT_NO_THROW(make({{"policy.schedule", "epoch"}, {"policy.start", "29300"}, {"method", "bc"}}));
 }
 
 TEST(Trainer, SavedAndRestoredGoesOnWithTheSameBits) {
