@@ -44,6 +44,7 @@ void run(int argc, char** argv) {
   add_context("exp_g_per_s", suite.machine.exp_per_s * 1e-9);
   add_context("tanh_g_per_s", suite.machine.tanh_per_s * 1e-9);
   pwdice::bench::register_train_steps(suite);
+  pwdice::bench::register_networks(suite);
   pwdice::bench::register_linear(suite);
   pwdice::bench::register_act(suite);
   pwdice::bench::register_infonce(suite);

@@ -24,6 +24,7 @@ struct Suite {
 
 // Each file of benchmarks.
 void register_linear(Suite& suite);
+void register_networks(Suite& suite);
 void register_train_steps(Suite& suite);
 void register_act(Suite& suite);
 void register_infonce(Suite& suite);
@@ -47,6 +48,7 @@ void time_iterations(benchmark::State& state, const Machine& machine, const Work
                    seconds.end());
   const double median = seconds[seconds.size() / 2], bound = bound_seconds(machine, work);
   state.counters["median_ms"] = median * 1e3;
+  state.counters["best_ms"] = *std::min_element(seconds.begin(), seconds.end()) * 1e3;
   if (bound <= 0) return;
   state.counters["bound_ms"] = bound * 1e3;
   state.counters["x_bound"] = median / bound;

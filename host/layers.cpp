@@ -7,6 +7,7 @@
 #include <string>
 
 #include "../kernels/gradient_penalty.h"
+#include "../kernels/linear.h"
 #include "functions.h"
 
 namespace pwdice {
@@ -30,37 +31,68 @@ struct MlpSaved {
   std::array<float*, Mlp::kMaxLayers> y;  // outputs of the layers
 };
 
-// Walks the layers from the last to the first. d is the gradient before a layer's activation: the derivative
-// of the layer below is part of linear_backward_input, and the parameters' gradients go straight to their
-// store. In the last sweep d takes the place of the activations it was computed from: half the memory to walk
-// through.
+// A network as its op sees it.
+struct MlpLayers {
+  std::array<MlpLayer, Mlp::kMaxLayers> list;
+  size_t count;
+
+  MlpLayers(const Mlp& net, Weights weights) : count(net.layers().size()) {
+    for (size_t l = 0; l < count; ++l) {
+      const Linear& layer = net.layers()[l];
+      const bool average = weights == Weights::Average;
+      list[l] = {average ? layer.w.average() : layer.w.value(),
+                 flat(average ? layer.b.average() : layer.b.value()), layer.act, {}};
+    }
+  }
+  operator std::span<const MlpLayer>() const { return {list.data(), count}; }
+};
+
+Mat<float> output_of(const Linear& layer, float* data, int64_t rows, bool last) {
+  return {data, rows, layer.out(), last ? layer.out() : mlp_stride(layer.out())};
+}
+
+// The gradient with respect to x alone, layer by layer; the outputs stay for another sweep.
+Mat<const float> mlp_input_gradient(Tape& tape, std::span<const MlpLayer> layers, Mat<const float> x,
+                                    Mat<const float> d) {
+  for (size_t l = layers.size(); l-- > 0;) {
+    const Mat<const float> input = l == 0 ? x : Mat<const float>(layers[l - 1].y);
+    const Mat<float> below = tape.output(input.rows, input.cols);
+    const Activation act = l == 0 ? Activation::None : layers[l - 1].act;
+    linear_backward_input(tape.context(), {d, layers[l].w, input, act, below});
+    d = below;
+  }
+  return d;
+}
+
+// The parameters' gradients go straight to their store.
 void mlp_rule(Tape& tape, const Node& node, const Tensor& d_out) {
   tape.require_first_order("mlp");
   const auto saved = node.payload<MlpSaved>();
   const std::span<const Linear> layers = saved.net->layers();
   const Tensor& x = node.inputs[0];
-  const int64_t n = x.rows();
-  Mat<const float> d = d_out.view;
-  for (size_t l = layers.size(); l-- > 0;) {
-    const Linear& layer = layers[l];
-    const Mat<const float> input = l == 0 ? x.view : Mat<const float>(saved.y[l - 1], n, layer.in());
-    if (tape.wants_parameters()) {
-      const ArenaScope scope(tape.arena());
-      const Mat<float> d_w = layer.w.store->gradient_target(layer.w, tape.arena());
-      const Mat<float> d_b = layer.b.store->gradient_target(layer.b, tape.arena());
-      linear_backward_params(tape.context(), {d, input, d_w, flat(d_b)});
-      layer.w.store->contribute(tape.context(), layer.w, d_w);
-      layer.b.store->contribute(tape.context(), layer.b, d_b);
-    }
-    if (l == 0 && !tape.wants(x)) return;
-    const bool in_place = l > 0 && tape.wants_parameters();
-    const Mat<float> below =
-        in_place ? Mat<float>(saved.y[l - 1], n, layer.in()) : tape.output(n, layer.in());
-    const Activation act = l > 0 ? layers[l - 1].act : Activation::None;
-    linear_backward_input(tape.context(), {d, layer.w.value(), input, act, below});
-    d = below;
+  MlpLayers net(*saved.net, Weights::Current);
+  for (size_t l = 0; l < net.count; ++l)
+    net.list[l].y = output_of(layers[l], saved.y[l], x.rows(), l + 1 == net.count);
+  if (!tape.wants_parameters()) {
+    if (tape.wants(x)) tape.contribute(x, tape.constant(mlp_input_gradient(tape, net, x.view, d_out.view)));
+    return;
   }
-  tape.contribute(x, tape.constant(d));
+  const Mat<float> d_x = tape.wants(x) ? tape.output(x.rows(), x.cols()) : Mat<float>();
+  {
+    const ArenaScope scope(tape.arena());
+    std::array<MlpGradient, Mlp::kMaxLayers> gradients;
+    for (size_t l = 0; l < net.count; ++l) {
+      gradients[l] = {layers[l].w.store->gradient_target(layers[l].w, tape.arena()),
+                      flat(layers[l].b.store->gradient_target(layers[l].b, tape.arena()))};
+    }
+    mlp_backward(tape.context(), {x.view, net, d_out.view, std::span(gradients.data(), net.count), d_x});
+    for (size_t l = net.count; l-- > 0;) {
+      layers[l].w.store->contribute(tape.context(), layers[l].w, gradients[l].d_w);
+      const Vec<float> d_b = gradients[l].d_b;
+      layers[l].b.store->contribute(tape.context(), layers[l].b, Mat<const float>(d_b.data, d_b.size, 1));
+    }
+  }
+  if (d_x.data != nullptr) tape.contribute(x, tape.constant(d_x));
 }
 
 struct PenaltySaved {
@@ -126,49 +158,39 @@ Mlp::Mlp(ParamStore& params, std::string_view name, std::span<const int64_t> siz
 }
 
 size_t Mlp::predict_scratch_bytes(std::span<const int64_t> sizes) {
-  const int64_t width = *std::max_element(sizes.begin(), sizes.end());
-  size_t layer_bytes = 0;
-  for (size_t l = 0; l + 1 < sizes.size(); ++l) {
-    layer_bytes = std::max(layer_bytes, linear_scratch_bytes(kPredictRows, sizes[l], sizes[l + 1]));
-  }
-  return 2 * Scratch::rounded(static_cast<size_t>(kPredictRows * width) * sizeof(float)) + layer_bytes;
+  const int64_t width = mlp_stride(*std::max_element(sizes.begin(), sizes.end()));
+  return 2 * Scratch::rounded(static_cast<size_t>(kPredictRows * width) * sizeof(float)) +
+         mlp_scratch_bytes(kPredictRows, sizes);
 }
 
 void Mlp::predict(Context& ctx, Mat<const float> x, Mat<float> y, Weights weights) const {
   PWDICE_CHECK(x.cols == in() && y.cols == out() && x.rows == y.rows,
                "mlp: {} x {} to {} x {} by a net of {} to {}", x.rows, x.cols, y.rows, y.cols, in(), out());
   const ScratchScope scope(ctx.scratch());
-  const int64_t width = *std::max_element(sizes_.begin(), sizes_.end());
+  const int64_t width = mlp_stride(*std::max_element(sizes_.begin(), sizes_.end()));
   const std::array<float*, 2> turns = {ctx.scratch().take<float>(kPredictRows * width, "mlp"),
                                        ctx.scratch().take<float>(kPredictRows * width, "mlp")};
+  MlpLayers net(*this, weights);
   for (int64_t begin = 0; begin < x.rows; begin += kPredictRows) {
     const int64_t n = std::min(kPredictRows, x.rows - begin);
-    Mat<const float> h = x.slice_rows(begin, n);
-    for (size_t l = 0; l < layers_.size(); ++l) {
-      const Linear& layer = layers_[l];
-      const bool last = l + 1 == layers_.size();
-      const Mat<float> to = last ? y.slice_rows(begin, n) : Mat<float>(turns[l % 2], n, layer.out());
-      const bool average = weights == Weights::Average;
-      const Mat<const float> w = average ? layer.w.average() : layer.w.value();
-      const Mat<const float> b = average ? layer.b.average() : layer.b.value();
-      linear_forward(ctx, {h, w, flat(b), layer.act, to});
-      h = to;
-    }
+    for (size_t l = 0; l + 1 < net.count; ++l) net.list[l].y = output_of(layers_[l], turns[l % 2], n, false);
+    net.list[net.count - 1].y = y.slice_rows(begin, n);
+    mlp_forward(ctx, {x.slice_rows(begin, n), net});
   }
 }
 
 Tensor mlp(Tape& tape, const Tensor& x, const Mlp& net) {
   PWDICE_CHECK(x.cols() == net.in(), "mlp: x has {} columns, the net expects {}", x.cols(), net.in());
   MlpSaved saved{&net, {}};
-  Mat<const float> h = x.view;
-  for (size_t l = 0; l < net.layers().size(); ++l) {
-    const Linear& layer = net.layers()[l];
-    const Mat<float> y = tape.output(x.rows(), layer.out());
-    linear_forward(tape.context(), {h, layer.w.value(), flat(layer.b.value()), layer.act, y});
-    saved.y[l] = y.data;
-    h = y;
+  MlpLayers layers(net, Weights::Current);
+  for (size_t l = 0; l < layers.count; ++l) {
+    const bool last = l + 1 == layers.count;
+    const int64_t width = net.layers()[l].out();
+    saved.y[l] = tape.output(x.rows(), last ? width : mlp_stride(width)).data;
+    layers.list[l].y = output_of(net.layers()[l], saved.y[l], x.rows(), last);
   }
-  return tape.record(h, mlp_rule, {x}, saved, true);
+  mlp_forward(tape.context(), {x.view, layers});
+  return tape.record(layers.list[layers.count - 1].y, mlp_rule, {x}, saved, true);
 }
 
 Tensor mlp_composed(Tape& tape, const Tensor& x, const Mlp& net) {
@@ -189,8 +211,10 @@ Tensor gradient_penalty(Tape& tape, Mat<const float> x, const Mlp& net, float la
       net.layers().size(), net.out());
   const std::span<const Linear> layers = net.layers();
   const int64_t n = x.rows, d = net.in(), m = net.sizes()[1];
-  const Mat<float> h1 = tape.output(n, m), h2 = tape.output(n, m), v1 = tape.output(n, m),
-                   g = tape.output(n, d), loss = tape.output(1, 1);
+  const auto hidden = [&] {
+    return Mat<float>(tape.output(n, mlp_stride(m)).data, n, m, mlp_stride(m));
+  };
+  const Mat<float> h1 = hidden(), h2 = hidden(), v1 = hidden(), g = tape.output(n, d), loss = tape.output(1, 1);
   const Vec<float> norm = tape.arena().take<float>(n);
   gradient_penalty_forward(
       tape.context(),

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../kernels/linear.h"
+#include "../kernels/mlp.h"
 #include "params.h"
 #include "tape.h"
 
@@ -30,7 +30,7 @@ struct Linear {
 // are named <name>.<layer>.weight and <name>.<layer>.bias and lie one after another in the store.
 class Mlp {
  public:
-  static constexpr int kMaxLayers = 8;
+  static constexpr int64_t kMaxLayers = kMlpMaxLayers;
 
   Mlp(ParamStore& params, std::string_view name, std::span<const int64_t> sizes, Activation hidden,
       WeightInit init = WeightInit::PyTorch);

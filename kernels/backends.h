@@ -16,6 +16,7 @@
 #include "infonce.h"
 #include "linear.h"
 #include "matmul.h"
+#include "mlp.h"
 #include "policy_nll.h"
 #include "reduce.h"
 #include "row_norm.h"
@@ -29,6 +30,8 @@ void activation_backward(Context& ctx, const ActivationBackward& op);
 void linear_forward(Context& ctx, const LinearForward& op);
 void linear_backward_input(Context& ctx, const LinearBackwardInput& op);
 void linear_backward_params(Context& ctx, const LinearBackwardParams& op);
+void mlp_forward(Context& ctx, const MlpForward& op);
+void mlp_backward(Context& ctx, const MlpBackward& op);
 void matmul(Context& ctx, const Matmul& op);
 void unary_map(Context& ctx, const UnaryMap& op);
 void binary_map(Context& ctx, const BinaryMap& op);
@@ -94,6 +97,8 @@ void activation_backward(Context& ctx, const ActivationBackward& op);
 void linear_forward(Context& ctx, const LinearForward& op);
 void linear_backward_input(Context& ctx, const LinearBackwardInput& op);
 void linear_backward_params(Context& ctx, const LinearBackwardParams& op);
+void mlp_forward(Context& ctx, const MlpForward& op);
+void mlp_backward(Context& ctx, const MlpBackward& op);
 void matmul(Context& ctx, const Matmul& op);
 void unary_map(Context& ctx, const UnaryMap& op);
 void binary_map(Context& ctx, const BinaryMap& op);

@@ -6,7 +6,7 @@
 
 #include "backends.h"
 #include "check.h"
-#include "cpu/gemm.h"
+#include "cpu/mlp.h"
 
 namespace pwdice {
 namespace {
@@ -57,13 +57,9 @@ void gradient_penalty_backward(Context& ctx, const GradientPenaltyBackward& op) 
   ctx.on_gpu() ? cuda::gradient_penalty_backward(ctx, op) : cpu::gradient_penalty_backward(ctx, op);
 }
 
-size_t gradient_penalty_scratch_bytes(int64_t n, int64_t d, int64_t m) {
-  const size_t hidden = Scratch::rounded(static_cast<size_t>(n * m) * sizeof(float));
-  const size_t inputs = Scratch::rounded(static_cast<size_t>(n * d) * sizeof(float));
-  const int64_t wide = std::max(d, m);
-  const size_t product = std::max({cpu::gemm_panels_bytes(wide, m), cpu::gemm_panels_bytes(m, wide),
-                                   cpu::gemm_columns_bytes(m, wide), column_reduce_scratch_bytes(n, m)});
-  return std::max(inputs + 6 * hidden + product, cuda::gradient_penalty_scratch_bytes(n, d, m));
+size_t gradient_penalty_scratch_bytes(const Context& ctx, int64_t n, int64_t d, int64_t m) {
+  return ctx.on_gpu() ? cuda::gradient_penalty_scratch_bytes(n, d, m)
+                      : cpu::gradient_penalty_scratch_bytes(ctx.threads(), n, d, m);
 }
 
 }  // namespace pwdice

@@ -21,6 +21,8 @@ void activation_backward(Context&, const ActivationBackward&) { no_cuda(); }
 void linear_forward(Context&, const LinearForward&) { no_cuda(); }
 void linear_backward_input(Context&, const LinearBackwardInput&) { no_cuda(); }
 void linear_backward_params(Context&, const LinearBackwardParams&) { no_cuda(); }
+void mlp_forward(Context&, const MlpForward&) { no_cuda(); }
+void mlp_backward(Context&, const MlpBackward&) { no_cuda(); }
 void matmul(Context&, const Matmul&) { no_cuda(); }
 void unary_map(Context&, const UnaryMap&) { no_cuda(); }
 void binary_map(Context&, const BinaryMap&) { no_cuda(); }
@@ -97,7 +99,7 @@ size_t infonce_scratch_bytes(int64_t, int64_t) { no_cuda(); }
 size_t transport_scratch_bytes(int64_t, int64_t, int64_t) { no_cuda(); }
 size_t linear_scratch_bytes(int64_t, int64_t, int64_t) { return 0; }
 size_t matmul_scratch_bytes(int64_t, int64_t, int64_t) { return 0; }
-size_t gradient_penalty_scratch_bytes(int64_t, int64_t, int64_t) { return 0; }
+size_t gradient_penalty_scratch_bytes(int64_t, int64_t, int64_t) { no_cuda(); }
 size_t scan_scratch_bytes(int64_t) { return 0; }
 
 }  // namespace pwdice::cuda

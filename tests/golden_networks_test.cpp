@@ -200,7 +200,7 @@ TEST_P(GoldenNetworks, DiscriminatorByOps) {
     const int64_t d = net.sizes[0], m = net.sizes[1], mixed = file.rows("u");
     const auto lambda = static_cast<float>(file.number("lam"));
     const size_t scratch =
-        std::max({net.scratch(n), bce_scratch_bytes(n), gradient_penalty_scratch_bytes(mixed, d, m)});
+        std::max({net.scratch(n), bce_scratch_bytes(n), gradient_penalty_scratch_bytes(context(), mixed, d, m)});
     const Outputs got = run(scratch, [&](OpRun& op) {
       NetOps ops(op, net, op.in(stacked(file, {"sE", "sI"}), n, d));
       const Vec<const float> logits{ops.y().data, n};

@@ -152,7 +152,7 @@ struct Problem {
                  op.out("d_w1", m, d, d + 1), op.out("d_w2", m, m, m + 1), op.out("d_b1", m),
                  op.out("d_b2", m), op.out("d_w3", m)});
   }
-  size_t scratch_bytes() const { return gradient_penalty_scratch_bytes(shape.n, shape.d, shape.m); }
+  size_t scratch_bytes(const Context& ctx) const { return gradient_penalty_scratch_bytes(ctx, shape.n, shape.d, shape.m); }
 
   template <class T>
   Network<T> network() const {
@@ -193,7 +193,7 @@ TEST_P(GradientPenalty, MatchesReference) {
          {Shape{1, 1, 1}, {1, 11, 16}, {13, 3, 7}, {48, 17, 40}, {49, 33, 33}, {61, 41, 37}, {530, 5, 35}}) {
       SCOPED_TRACE(s.text());
       const Problem p(s, act);
-      p.compare(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op); }));
+      p.compare(run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); }));
     }
   }
 }
@@ -202,14 +202,14 @@ TEST_P(GradientPenalty, MatchesReferenceOnExtremeData) {
   for (Data data : kAllData) {
     SCOPED_TRACE(name(data));
     const Problem p({29, 11, 24}, Activation::Tanh, data);
-    p.compare(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op); }));
+    p.compare(run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); }));
   }
 }
 
 TEST_P(GradientPenalty, GradientsAgreeWithCentralDifferences) {
   Problem p({7, 5, 9}, Activation::Tanh);
   p.d_loss = 0.5f;
-  const Outputs got = run(p.scratch_bytes(), [&](OpRun& op) { p.call(op); });
+  const Outputs got = run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); });
   const Matrix<double> x(7, 5, p.x);
   const auto check = [&](const char* output, const std::vector<float>& start, auto assign) {
     SCOPED_TRACE(output);
@@ -230,7 +230,7 @@ TEST_P(GradientPenalty, GradientsAgreeWithCentralDifferences) {
 TEST_P(GradientPenalty, ZeroGradientHasPenaltyLambdaAndNoDerivative) {
   Problem p({5, 4, 6}, Activation::Tanh);
   p.w3.assign(6, 0.f);
-  const Outputs got = run(p.scratch_bytes(), [&](OpRun& op) { p.call(op); });
+  const Outputs got = run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); });
   EXPECT_EQ(got.value("loss"), kLambda);
   for (const char* output : {"d_w1", "d_w2", "d_b1", "d_b2", "d_w3"}) {
     for (float v : got[output]) EXPECT_EQ(v, 0.f) << output;
@@ -240,7 +240,7 @@ TEST_P(GradientPenalty, ZeroGradientHasPenaltyLambdaAndNoDerivative) {
 TEST_P(GradientPenalty, NanInABatchReachesTheLoss) {
   Problem p({5, 4, 6}, Activation::Tanh);
   p.x[6] = std::numeric_limits<float>::quiet_NaN();
-  const Outputs got = run(p.scratch_bytes(), [&](OpRun& op) { p.call(op); });
+  const Outputs got = run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); });
   EXPECT_TRUE(std::isnan(got.value("loss")));
   EXPECT_TRUE(std::isnan(got["d_w2"][0]));
 }

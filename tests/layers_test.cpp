@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The pwdice authors
 #include "../host/layers.h"
 
+#include "../kernels/linear.h"
 #include "reference.h"
 #include "tape_case.h"
 

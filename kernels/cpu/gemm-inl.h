@@ -77,9 +77,18 @@ HWY_INLINE void deliver(const float* part, Range rows, int64_t col, int64_t cols
   }
 }
 
+// A sink that computes a tanh has so many constants that the compiler, with both in one function, keeps the
+// sums of the tile in memory and the constants in registers. A heavy sink gets its tile from memory instead.
+template <class Sink>
+constexpr bool is_heavy() {
+  if constexpr (requires { Sink::kHeavy; }) return Sink::kHeavy;
+  return false;
+}
+
 // A sink with the matrices it touches, each of the shape of C.
-template <class F, size_t kCount>
+template <bool kIsHeavy, class F, size_t kCount>
 struct SinkOver {
+  static constexpr bool kHeavy = kIsHeavy;
   F f;
   Mat<const float> touched[kCount];
 
@@ -90,28 +99,34 @@ struct SinkOver {
     for (const Mat<const float>& m : touched) prefetch(m.row(row) + col, Tile::kCols);
   }
 };
-template <class F, class... Matrix>
+template <bool kHeavy = false, class F, class... Matrix>
 HWY_INLINE auto sink_over(F f, const Matrix&... touched) {
-  return SinkOver<F, sizeof...(Matrix)>{f, {touched...}};
+  return SinkOver<kHeavy, F, sizeof...(Matrix)>{f, {touched...}};
 }
 
 // -- C = A B ---------------------------------------------------------------------------------------------
 
 enum class Operand { Plain, Transposed };
 
-// B = w (k, n) or w^T with w (n, k); `to` has gemm_panels_bytes(k, n).
+inline int64_t packed_depth(Mat<const float> w, Operand as) { return as == Operand::Plain ? w.rows : w.cols; }
+inline int64_t packed_cols(Mat<const float> w, Operand as) { return as == Operand::Plain ? w.cols : w.rows; }
+
+// Panel p of B = w (k, n), or of w^T with w (n, k).
+HWY_INLINE void pack_panel(Mat<const float> w, Operand as, int64_t p, float* to) {
+  const int64_t depth = packed_depth(w, as), col = p * Tile::kCols;
+  const int64_t count = std::min(Tile::kCols, packed_cols(w, as) - col);
+  float* panel = to + col * depth;
+  as == Operand::Plain ? pack_panels(w.data + col, w.stride, depth, count, panel)
+                       : pack_panel_transposed(w.row(col), w.stride, depth, count, panel);
+}
+
+// All of B; `to` has gemm_panels_bytes(k, n).
 inline Panels pack_panels(ThreadPool& pool, Mat<const float> w, Operand as, float* to) {
-  const bool plain = as == Operand::Plain;
-  const int64_t depth = plain ? w.rows : w.cols, cols = plain ? w.cols : w.rows, panels = panel_count(cols);
+  const int64_t depth = packed_depth(w, as), cols = packed_cols(w, as), panels = panel_count(cols);
   const int64_t step = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, depth * Tile::kCols));
   pool.parallel_for(chunk_count(panels, step), [&](int64_t chunk, int) HWY_ATTR {
     const Range range = chunk_range(panels, step, chunk);
-    for (int64_t p = range.begin; p < range.end; ++p) {
-      const int64_t col = p * Tile::kCols, count = std::min(Tile::kCols, cols - col);
-      float* panel = to + col * depth;
-      plain ? pack_panels(w.data + col, w.stride, depth, count, panel)
-            : pack_panel_transposed(w.row(col), w.stride, depth, count, panel);
-    }
+    for (int64_t p = range.begin; p < range.end; ++p) pack_panel(w, as, p, to);
   });
   return {to, depth, cols};
 }
@@ -130,7 +145,7 @@ HWY_INLINE void multiply_tile(Mat<const float> a, const Panels& b, Range rows, i
     const int64_t end = std::min(a.rows, rows.end + Tile::kRows);
     for (int64_t row = rows.end; row < end; ++row) prefetch(a.row(row), b.depth);
   }
-  if (count == Tile::kRows && b.depth <= Tile::kDepth && col + Tile::kCols <= b.cols) {
+  if (!is_heavy<Sink>() && count == Tile::kRows && b.depth <= Tile::kDepth && col + Tile::kCols <= b.cols) {
     tile_sums<Tile::kRows, Along::Rows>(b.depth, a.row(rows.begin), a.stride, b.at(panel, 0),
                                         [&](int row, int64_t c, Floats sum)
                                             HWY_ATTR { sink(rows.begin + row, col + c, sum, kLanes); });

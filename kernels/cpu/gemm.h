@@ -11,9 +11,10 @@ namespace pwdice::cpu {
 
 // Sizes of the packed operands of gemm-inl.h. The SIMD target is chosen at run time, the scratch size before
 // that, so these are upper bounds over all targets.
-inline constexpr int64_t kGemmMaxTileRows = 14, kGemmMaxTileCols = 32;
+inline constexpr int64_t kGemmMaxTileRows = 14, kGemmMaxTileCols = 32, kGemmMaxBlockRows = 56;
 inline constexpr int64_t kGemmDepth = 256;    // rows of B in a block: 256 x 16 floats are half an L1 cache
 inline constexpr int64_t kGemmMaxSlices = 8;  // of k in columns_product
+inline constexpr int64_t kFewOutputs = 8, kFewRows = 4;  // up to here a linear layer is dot products
 
 // Bytes of a (k, n) right operand in panels.
 inline size_t gemm_panels_bytes(int64_t k, int64_t n) {

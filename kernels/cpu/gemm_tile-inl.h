@@ -55,7 +55,8 @@ struct Tile {
   static constexpr int kVectors = 2;
   static constexpr int64_t kCols = kVectors * kLanes;
   static constexpr int64_t kDepth = kGemmDepth;
-  static_assert(kRows <= kGemmMaxTileRows && kCols <= kGemmMaxTileCols && kBlockRows % kRows == 0);
+  static_assert(kRows <= kGemmMaxTileRows && kCols <= kGemmMaxTileCols);
+  static_assert(kBlockRows <= kGemmMaxBlockRows && kBlockRows % kRows == 0);
 };
 
 // -- part of a vector ------------------------------------------------------------------------------------

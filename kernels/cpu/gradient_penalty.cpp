@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// The gradient penalty on the CPU. Every product is one of gemm-inl.h, and everything elementwise happens as
-// its tiles are stored (formulas and letters of gradient_penalty.h, f' and f'' of activation-inl.h):
+// The gradient penalty on the CPU. A block of rows passes through all products while it is in L2, and
+// everything elementwise happens as tiles are stored (letters of gradient_penalty.h, f' and f'' of
+// activation-inl.h):
 //   forward    x W1^T   -> h1                    backward   r W1^T  -> u1, q, c1 = f''(h1) p v1
-//              h1 W2^T  -> h2, u2                           q W2^T  -> u2, m f2, a2
+//              h1 W2^T  -> h2, u2                           q W2^T  -> u2, sum m f2, a2
 //              u2 W2    -> v1, u1                           a2 W2   -> a1 = f1 (a2 W2) + c1
-//              u1 W1    -> g                                d_W1, d_W2: two terms each in one columns_product
+//              u1 W1    -> g, |g|                           d_W1 += [u1; a1]^T [r; x], d_W2 += [u2; a2]^T [q; h1]
 // For ReLU f'' = 0, so a1 = a2 = 0 and their products are left out.
-// Cost  forward 4 n m (m + d) flop, backward 2 n m (4 m + 3 d); tanh. 6 n m + n d floats of scratch.
+// Cost  forward 4 n m (m + d) flop, backward 2 n m (4 m + 3 d); tanh. h1, h2, v1 and g are written and read
+//       once; per thread about 5 blocks of 48 x m floats of scratch.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gradient_penalty.cpp"
 // clang-format off
 #include "hwy/foreach_target.h"
 #include "activation-inl.h"
-#include "gemm_columns-inl.h"
+#include "gemm_slice-inl.h"
 // clang-format on
 
 #include <cmath>
+#include <utility>
 
 #include "../backends.h"
 
@@ -27,111 +30,172 @@ namespace pwdice::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-Mat<float> take_matrix(Context& ctx, int64_t rows, int64_t cols, const char* op) {
-  return {ctx.scratch().take<float>(rows * cols, op), rows, cols};
+Mat<float> take_hidden(Context& ctx, int64_t rows, int64_t cols, const char* op) {
+  const int64_t stride = mlp_stride(cols);
+  return {ctx.scratch().take<float>(rows * stride, op), rows, cols, stride};
 }
 
-template <class Sink>
-void product(Context& ctx, Mat<const float> a, Mat<const float> w, Operand as, const char* op,
-             const Sink& sink) {
-  const ScratchScope scope(ctx.scratch());
-  const auto [depth, cols] = as == Operand::Plain ? std::pair(w.rows, w.cols) : std::pair(w.cols, w.rows);
-  float* packed = ctx.scratch().take<float>(depth * panel_count(cols) * Tile::kCols, op);
-  rows_product(ctx.pool(), a, pack_panels(ctx.pool(), w, as, packed), sink);
+Panels packed(Context& ctx, Mat<const float> w, Operand as, const char* op) {
+  const int64_t floats = packed_depth(w, as) * panel_count(packed_cols(w, as)) * Tile::kCols;
+  return pack_panels(ctx.pool(), w, as, ctx.scratch().take<float>(floats, op));
 }
 
-// norm_k = |g_k|; the loss is summed in double in order.
-void penalty(ThreadPool& pool, const GradientPenaltyForward& op) {
-  constexpr int64_t kStep = 64;
+template <class T>
+Mat<T> rows_of(Mat<T> m, Range rows) {
+  return m.slice_rows(rows.begin, rows.end - rows.begin);
+}
+
+// -- forward ---------------------------------------------------------------------------------------------
+
+struct ForwardPanels {
+  Panels w1_t, w2_t, w2, w1;
+};
+
+// norm_k = |g_k|
+void row_norms(const GradientPenaltyForward& op, Range rows) {
   const FloatTag d;
-  const int64_t n = op.g.rows, width = op.g.cols;
-  pool.parallel_for(chunk_count(n, kStep), [&](int64_t chunk, int) HWY_ATTR {
-    const Range rows = chunk_range(n, kStep, chunk);
-    for (int64_t i = rows.begin; i < rows.end; ++i) {
-      Floats sum = hn::Zero(d);
-      for (int64_t j = 0; j < width; j += kLanes) {
-        const Floats g = load_part(op.g.row(i) + j, width - j);
-        sum = hn::MulAdd(g, g, sum);
-      }
-      op.norm[i] = std::sqrt(hn::GetLane(hn::SumOfLanes(d, sum)));
+  for (int64_t i = rows.begin; i < rows.end; ++i) {
+    Floats sum = hn::Zero(d);
+    for (int64_t j = 0; j < op.g.cols; j += kLanes) {
+      const Floats g = load_part(op.g.row(i) + j, op.g.cols - j);
+      sum = hn::MulAdd(g, g, sum);
     }
-  });
+    op.norm[i] = std::sqrt(hn::GetLane(hn::SumOfLanes(d, sum)));
+  }
+}
+
+template <Activation kAct>
+void forward_rows(const GradientPenaltyForward& op, const ForwardPanels& panels, Range rows, Mat<float> u2,
+                  Mat<float> u1) {
+  const auto block = [&](auto m) { return rows_of(m, rows); };
+  const Mat<float> h1 = block(op.h1), h2 = block(op.h2), v1 = block(op.v1), g = block(op.g);
+  const Range all{0, rows.end - rows.begin};
+  constexpr bool kHeavy = kAct == Activation::Tanh;
+  const auto to_h1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
+    store_part(activate<kAct>(hn::Add(v, load_part(op.b1.data + j, count))), h1.row(i) + j, count);
+  };
+  const auto to_h2_u2 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
+    const Floats h = activate<kAct>(hn::Add(v, load_part(op.b2.data + j, count)));
+    store_part(h, h2.row(i) + j, count);
+    store_part(times_slope<kAct>(load_part(op.w3.data + j, count), h), u2.row(i) + j, count);
+  };
+  const auto to_v1_u1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
+    store_part(v, v1.row(i) + j, count);
+    store_part(times_slope<kAct>(v, load_part(h1.row(i) + j, count)), u1.row(i) + j, count);
+  };
+  product_rows(block(op.x), panels.w1_t, all, sink_over<kHeavy>(to_h1, h1));
+  product_rows(h1, panels.w2_t, all, sink_over<kHeavy>(to_h2_u2, h2, u2));
+  product_rows(rows_of(u2, all), panels.w2, all, sink_over(to_v1_u1, h1, v1, u1));
+  product_rows(rows_of(u1, all), panels.w1, all, StoreInto{g});
+  row_norms(op, rows);
+}
+
+// The loss is summed in double in order.
+void penalty(const GradientPenaltyForward& op) {
   double total = 0;
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = 0; i < op.norm.size; ++i) {
     const double excess = static_cast<double>(op.norm[i]) - 1;
     total += excess * excess;
   }
-  op.loss[0] = static_cast<float>(static_cast<double>(op.lambda) * total / static_cast<double>(n));
+  op.loss[0] =
+      static_cast<float>(static_cast<double>(op.lambda) * total / static_cast<double>(op.norm.size));
 }
 
 template <Activation kAct>
 void forward(Context& ctx, const GradientPenaltyForward& op) {
   const char* name = "gradient_penalty_forward";
   const ScratchScope scope(ctx.scratch());
-  const int64_t n = op.x.rows, m = op.w1.rows;
-  const Mat<float> u2 = take_matrix(ctx, n, m, name), u1 = take_matrix(ctx, n, m, name);
-  const auto to_h1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
-    store_part(activate<kAct>(hn::Add(v, load_part(op.b1.data + j, count))), op.h1.row(i) + j, count);
-  };
-  const auto to_h2_u2 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
-    const Floats h2 = activate<kAct>(hn::Add(v, load_part(op.b2.data + j, count)));
-    store_part(h2, op.h2.row(i) + j, count);
-    store_part(times_slope<kAct>(load_part(op.w3.data + j, count), h2), u2.row(i) + j, count);
-  };
-  const auto to_v1_u1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
-    store_part(v, op.v1.row(i) + j, count);
-    store_part(times_slope<kAct>(v, load_part(op.h1.row(i) + j, count)), u1.row(i) + j, count);
-  };
-  product(ctx, op.x, op.w1, Operand::Transposed, name, sink_over(to_h1, op.h1));
-  product(ctx, op.h1, op.w2, Operand::Transposed, name, sink_over(to_h2_u2, op.h2, u2));
-  product(ctx, u2, op.w2, Operand::Plain, name, sink_over(to_v1_u1, op.h1, op.v1, u1));
-  product(ctx, u1, op.w1, Operand::Plain, name, StoreInto{op.g});
-  penalty(ctx.pool(), op);
-}
-
-// r = d_loss 2 lambda/n (|g| - 1) g/|g|
-void scaled_gradient(ThreadPool& pool, const GradientPenaltyBackward& op, Mat<float> r) {
-  constexpr int64_t kStep = 64;
-  const float factor = op.d_loss[0] * 2.f * op.lambda / static_cast<float>(r.rows);
-  pool.parallel_for(chunk_count(r.rows, kStep), [&](int64_t chunk, int) HWY_ATTR {
-    const Range rows = chunk_range(r.rows, kStep, chunk);
-    for (int64_t i = rows.begin; i < rows.end; ++i) {
-      const float norm = op.norm[i], scale = norm == 0.f ? 0.f : factor * (norm - 1.f) / norm;
-      for (int64_t j = 0; j < r.cols; ++j) r(i, j) = scale * op.g(i, j);
-    }
+  const ForwardPanels panels{
+      packed(ctx, op.w1, Operand::Transposed, name), packed(ctx, op.w2, Operand::Transposed, name),
+      packed(ctx, op.w2, Operand::Plain, name), packed(ctx, op.w1, Operand::Plain, name)};
+  const int64_t most = RowChunks::kMostRows, m = op.w1.rows;
+  const Mat<float> u2 = take_hidden(ctx, ctx.threads() * most, m, name);
+  const Mat<float> u1 = take_hidden(ctx, ctx.threads() * most, m, name);
+  const RowChunks chunks(op.x.rows);
+  ctx.pool().parallel_for(chunks.count(), [&](int64_t chunk, int thread) HWY_ATTR {
+    const Range own{thread * most, (thread + 1) * most};
+    forward_rows<kAct>(op, panels, chunks.rows(chunk), rows_of(u2, own), rows_of(u1, own));
   });
+  penalty(op);
 }
 
-struct BackwardScratch {
-  Mat<float> r, u1, q, a1, u2, m_f2, a2;
+// -- backward --------------------------------------------------------------------------------------------
+
+// What a thread keeps of a block, carved from penalty_block_floats(d, m). u and a of a layer lie one below
+// the other.
+struct BlockScratch {
+  Mat<float> u1_a1, u2_a2, q, r;
+  Vec<float> m_f2;  // column sums
+
+  BlockScratch(float* memory, int64_t d, int64_t m) {
+    const int64_t n = Tile::kBlockRows, stride = mlp_stride(m);
+    const auto take = [&](int64_t rows) {
+      return Mat<float>(std::exchange(memory, memory + rows * stride), rows, m, stride);
+    };
+    u1_a1 = take(2 * n), u2_a2 = take(2 * n), q = take(n);
+    m_f2 = {take(1).data, m};
+    r = {memory, n, d};
+  }
 };
 
-// q = p f1, m = q W2^T and what follows from them element by element; a1 holds c1 = f''(h1) p v1 until later.
+// r = d_loss 2 lambda/n (|g| - 1) g/|g|
+void scaled_gradient(const GradientPenaltyBackward& op, Range rows, Mat<float> r) {
+  const float factor = op.d_loss[0] * 2.f * op.lambda / static_cast<float>(op.x.rows);
+  for (int64_t i = 0; i < r.rows; ++i) {
+    const float norm = op.norm[rows.begin + i], scale = norm == 0.f ? 0.f : factor * (norm - 1.f) / norm;
+    for (int64_t j = 0; j < r.cols; ++j) r(i, j) = scale * op.g(rows.begin + i, j);
+  }
+}
+
+struct BackwardPanels {
+  Panels w1_t, w2_t, w2;
+};
+
+// One block: q = p f1, m = q W2^T and what follows from them element by element; a1 holds c1 = f''(h1) p v1
+// until the last product. Then its share in the sums.
 template <Activation kAct>
-void backward_rows(Context& ctx, const GradientPenaltyBackward& op, const BackwardScratch& s,
-                   const char* name) {
+void backward_block(const GradientPenaltyBackward& op, const BackwardPanels& panels, const BlockScratch& own,
+                    const SliceSums& sums, int64_t slice, Range rows, bool first) {
   constexpr bool kCurved = kAct == Activation::Tanh;
+  const int64_t n = rows.end - rows.begin;
+  const Range all{0, n};
+  const auto block = [&](auto m) { return rows_of(m, rows); };
+  const Mat<const float> h1 = block(op.h1), h2 = block(op.h2), v1 = block(op.v1);
+  const Mat<float> r = rows_of(own.r, all), q = rows_of(own.q, all);
+  const Mat<float> u1 = rows_of(own.u1_a1, all), a1 = rows_of(own.u1_a1, {n, 2 * n});
+  const Mat<float> u2 = rows_of(own.u2_a2, all), a2 = rows_of(own.u2_a2, {n, 2 * n});
+  scaled_gradient(op, rows, r);
+  std::fill_n(own.m_f2.data, own.m_f2.size, 0.f);
   const auto to_u1_q_c1 = [&](int64_t i, int64_t j, Floats p, int64_t count) HWY_ATTR {
-    const Floats h1 = load_part(op.h1.row(i) + j, count), v1 = load_part(op.v1.row(i) + j, count);
-    store_part(times_slope<kAct>(v1, h1), s.u1.row(i) + j, count);
-    store_part(times_slope<kAct>(p, h1), s.q.row(i) + j, count);
-    if (kCurved) store_part(times_curvature<kAct>(hn::Mul(p, v1), h1), s.a1.row(i) + j, count);
+    const Floats h = load_part(h1.row(i) + j, count), v = load_part(v1.row(i) + j, count);
+    store_part(times_slope<kAct>(v, h), u1.row(i) + j, count);
+    store_part(times_slope<kAct>(p, h), q.row(i) + j, count);
+    if (kCurved) store_part(times_curvature<kAct>(hn::Mul(p, v), h), a1.row(i) + j, count);
   };
-  const auto to_u2_mf2_a2 = [&](int64_t i, int64_t j, Floats m, int64_t count) HWY_ATTR {
-    const Floats h2 = load_part(op.h2.row(i) + j, count), w3 = load_part(op.w3.data + j, count);
-    store_part(times_slope<kAct>(w3, h2), s.u2.row(i) + j, count);
-    store_part(times_slope<kAct>(m, h2), s.m_f2.row(i) + j, count);
-    if (kCurved) store_part(times_curvature<kAct>(hn::Mul(m, w3), h2), s.a2.row(i) + j, count);
+  const auto to_u2_sum_a2 = [&](int64_t i, int64_t j, Floats m, int64_t count) HWY_ATTR {
+    const Floats h = load_part(h2.row(i) + j, count), w3 = load_part(op.w3.data + j, count);
+    float* sum = own.m_f2.data + j;
+    store_part(times_slope<kAct>(w3, h), u2.row(i) + j, count);
+    store_part(hn::Add(load_part(sum, count), times_slope<kAct>(m, h)), sum, count);
+    if (kCurved) store_part(times_curvature<kAct>(hn::Mul(m, w3), h), a2.row(i) + j, count);
   };
-  product(ctx, s.r, op.w1, Operand::Transposed, name, sink_over(to_u1_q_c1, op.h1, op.v1, s.u1, s.q, s.a1));
-  product(ctx, s.q, op.w2, Operand::Transposed, name, sink_over(to_u2_mf2_a2, op.h2, s.u2, s.m_f2, s.a2));
+  product_rows(r, panels.w1_t, all, sink_over(to_u1_q_c1, h1, v1));
+  product_rows(q, panels.w2_t, all, sink_over(to_u2_sum_a2, h2));
+  for (int64_t i = 0; i < own.m_f2.size; ++i) sums.d_b(slice, 2)[i] += static_cast<double>(own.m_f2[i]);
   if constexpr (kCurved) {
     const auto to_a1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
-      float* a1 = s.a1.row(i) + j;
-      const Floats first = times_slope<kAct>(v, load_part(op.h1.row(i) + j, count));
-      store_part(hn::Add(first, load_part(a1, count)), a1, count);
+      float* at = a1.row(i) + j;
+      const Floats slope = times_slope<kAct>(v, load_part(h1.row(i) + j, count));
+      store_part(hn::Add(slope, load_part(at, count)), at, count);
     };
-    product(ctx, s.a2, op.w2, Operand::Plain, name, sink_over(to_a1, op.h1, s.a1));
+    product_rows(a2, panels.w2, all, sink_over(to_a1, h1));
+    accumulate_columns(rows_of(own.u1_a1, {0, 2 * n}), {r, block(op.x)}, sums.d_w(slice, 0), !first);
+    accumulate_columns(rows_of(own.u2_a2, {0, 2 * n}), {q, h1}, sums.d_w(slice, 1), !first);
+    add_column_sums(a1.data, a1.stride, n, a1.cols, sums.d_b(slice, 0));
+    add_column_sums(a2.data, a2.stride, n, a2.cols, sums.d_b(slice, 1));
+  } else {
+    accumulate_columns(u1, {r}, sums.d_w(slice, 0), !first);
+    accumulate_columns(u2, {q}, sums.d_w(slice, 1), !first);
   }
 }
 
@@ -139,22 +203,25 @@ template <Activation kAct>
 void backward(Context& ctx, const GradientPenaltyBackward& op) {
   const char* name = "gradient_penalty_backward";
   const ScratchScope scope(ctx.scratch());
-  const int64_t n = op.x.rows, m = op.w1.rows;
-  const auto hidden = [&] { return take_matrix(ctx, n, m, name); };
-  const BackwardScratch s{
-      take_matrix(ctx, n, op.x.cols, name), hidden(), hidden(), hidden(), hidden(), hidden(), hidden()};
-  scaled_gradient(ctx.pool(), op, s.r);
-  backward_rows<kAct>(ctx, op, s, name);
-  cpu::column_sum(ctx, ColumnSum{s.m_f2, op.d_w3});
-  if constexpr (kAct == Activation::Tanh) {
-    columns_product(ctx, {{s.u1, s.r}, {s.a1, op.x, true}}, op.d_w1, op.d_b1, name);
-    columns_product(ctx, {{s.u2, s.q}, {s.a2, op.h1, true}}, op.d_w2, op.d_b2, name);
-  } else {
-    columns_product(ctx, {{s.u1, s.r}}, op.d_w1, {}, name);
-    columns_product(ctx, {{s.u2, s.q}}, op.d_w2, {}, name);
-    std::fill_n(op.d_b1.data, m, 0.f);
-    std::fill_n(op.d_b2.data, m, 0.f);
-  }
+  const int64_t d = op.x.cols, m = op.w1.rows;
+  const BackwardPanels panels{packed(ctx, op.w1, Operand::Transposed, name),
+                              packed(ctx, op.w2, Operand::Transposed, name),
+                              packed(ctx, op.w2, Operand::Plain, name)};
+  // d_w3 is a sum over rows alone, like a bias.
+  const MlpGradient targets[] = {{op.d_w1, op.d_b1}, {op.d_w2, op.d_b2}, {{nullptr, m, 0}, op.d_w3}};
+  const SliceSums sums(ctx, op.x.rows, targets, name);
+  const int64_t floats = penalty_block_floats(d, m);
+  float* memory = ctx.scratch().take<float>(ctx.threads() * floats, name);
+  ctx.pool().parallel_for(sums.slices(), [&](int64_t slice, int thread) HWY_ATTR {
+    const BlockScratch own(memory + thread * floats, d, m);
+    const Range rows = sums.rows(slice);
+    int64_t row = rows.begin;
+    do {  // once at least: the sums over no rows are zero
+      const Range block{row, std::min(row + Tile::kBlockRows, rows.end)};
+      backward_block<kAct>(op, panels, own, sums, slice, block, row == rows.begin);
+    } while ((row += Tile::kBlockRows) < rows.end);
+  });
+  sums.add_up(ctx.pool());
 }
 
 }  // namespace

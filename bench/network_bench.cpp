@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+
+// op/mlp/<forward|backward>/<rows>x<in>-256-256-<out>: whole networks, ReLU.
+// op/gradient_penalty/<forward|backward>/512x<in>: the discriminator's penalty, tanh.
+// Gradients are verified along themselves: (L(p + h g) - L(p - h g)) / 2h in double must be |g|^2.
+#include <array>
+
+#include "../kernels/gradient_penalty.h"
+#include "../kernels/mlp.h"
+#include "baseline.h"
+#include "suite.h"
+
+namespace pwdice::bench {
+namespace {
+
+constexpr int64_t kWidth = 256;
+
+// Three layers with their data.
+struct Network {
+  int64_t n;
+  std::array<int64_t, 4> sizes;
+  Activation act;
+  std::vector<float> x, d_pre;
+  std::array<std::vector<float>, 3> w, b, y, d_w, d_b;
+  std::vector<float> v1, g, norm, loss, one{1.f};
+
+  Network(int64_t rows, int64_t in, int64_t out, Activation f)
+      : n(rows), sizes{in, kWidth, kWidth, out}, act(f) {
+    x = random_values(n * in, 1, 1), d_pre = random_values(n * out, 1, 2);
+    for (size_t l = 0; l < 3; ++l) {
+      const int64_t from = sizes[l], to = sizes[l + 1];
+      w[l] = random_values(to * from, 1 / std::sqrt(from), 3 + static_cast<uint32_t>(l));
+      b[l] = random_values(to, 0.1, 6 + static_cast<uint32_t>(l));
+      y[l].resize(static_cast<size_t>(n * mlp_stride(to))), d_w[l].resize(w[l].size()), d_b[l].resize(b[l].size());
+    }
+    v1.resize(y[0].size()), g.resize(x.size()), norm.resize(static_cast<size_t>(n)), loss.resize(1);
+  }
+
+  Mat<const float> input() const { return {x.data(), n, sizes[0]}; }
+  Mat<const float> weight(size_t l) const { return {w[l].data(), sizes[l + 1], sizes[l]}; }
+  Vec<const float> bias(size_t l) const { return {b[l].data(), sizes[l + 1]}; }
+  Mat<float> hidden(std::vector<float>& memory) { return {memory.data(), n, kWidth, mlp_stride(kWidth)}; }
+  Mat<float> d_weight(size_t l) { return {d_w[l].data(), sizes[l + 1], sizes[l]}; }
+  Vec<float> d_bias(size_t l) { return {d_b[l].data(), sizes[l + 1]}; }
+
+  std::array<MlpLayer, 3> layers() {
+    return {MlpLayer{weight(0), bias(0), act, hidden(y[0])}, MlpLayer{weight(1), bias(1), act, hidden(y[1])},
+            MlpLayer{weight(2), bias(2), Activation::None, {y[2].data(), n, sizes[3]}}};
+  }
+  void forward(Context& ctx) { mlp_forward(ctx, {input(), layers()}); }
+  void backward(Context& ctx) {
+    const std::array<MlpGradient, 3> to{MlpGradient{d_weight(0), d_bias(0)}, {d_weight(1), d_bias(1)},
+                                        {d_weight(2), d_bias(2)}};
+    mlp_backward(ctx, {input(), layers(), {d_pre.data(), n, sizes[3]}, to, {}});
+  }
+  void penalty(Context& ctx) {
+    gradient_penalty_forward(
+        ctx, {input(), weight(0), weight(1), bias(0), bias(1), {w[2].data(), kWidth}, act, 10.f, hidden(y[0]),
+              hidden(y[1]), hidden(v1), {g.data(), n, sizes[0]}, {norm.data(), n}, {loss.data(), 1}});
+  }
+  void penalty_backward(Context& ctx) {
+    gradient_penalty_backward(ctx, {input(), weight(0), weight(1), {w[2].data(), kWidth}, act, 10.f, hidden(y[0]),
+                                    hidden(y[1]), hidden(v1), Mat<const float>{g.data(), n, sizes[0]},
+                                    Vec<const float>{norm.data(), n}, Vec<const float>{one.data(), 1}, d_weight(0),
+                                    d_weight(1), d_bias(0), d_bias(1), {d_w[2].data(), kWidth}});
+  }
+
+  // -- the same in double, one row at a time ---------------------------------------------------------------
+
+  std::vector<double> row(int64_t i) const { return {x.begin() + i * sizes[0], x.begin() + (i + 1) * sizes[0]}; }
+  double output_loss() const {  // <d_pre, y>
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const auto h = layer(weight(1), b[1].data(), layer(weight(0), b[0].data(), row(i), act), act);
+      const auto out = layer(weight(2), b[2].data(), h, Activation::None);
+      for (size_t k = 0; k < out.size(); ++k)
+        sum += out[k] * static_cast<double>(d_pre[static_cast<size_t>(i * sizes[3]) + k]);
+    }
+    return sum;
+  }
+  double penalty_loss() const {
+    double sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      const auto h1 = layer(weight(0), b[0].data(), row(i), act), h2 = layer(weight(1), b[1].data(), h1, act);
+      std::vector<double> u = transposed(weight(2), {1.0});
+      for (size_t k = 0; k < u.size(); ++k) u[k] *= slope(act, h2[k]);
+      u = transposed(weight(1), u);
+      for (size_t k = 0; k < u.size(); ++k) u[k] *= slope(act, h1[k]);
+      double squares = 0;
+      for (const double v : transposed(weight(0), u)) squares += v * v;
+      const double excess = std::sqrt(squares) - 1;
+      sum += 10 * excess * excess / static_cast<double>(n);
+    }
+    return sum;
+  }
+  bool is_gradient_of(double (Network::*value)() const) const {
+    double squares = 0;
+    const auto moved = [&](double step) {
+      Network at = *this;
+      for (size_t l = 0; l < 3; ++l) {
+        for (size_t i = 0; i < w[l].size(); ++i) at.w[l][i] += static_cast<float>(step * d_w[l][i]);
+        for (size_t i = 0; i < b[l].size(); ++i) at.b[l][i] += static_cast<float>(step * d_b[l][i]);
+      }
+      return (at.*value)();
+    };
+    for (size_t l = 0; l < 3; ++l) {
+      for (const float v : d_w[l]) squares += static_cast<double>(v) * static_cast<double>(v);
+      for (const float v : d_b[l]) squares += static_cast<double>(v) * static_cast<double>(v);
+    }
+    const double step = 1e-3 / std::sqrt(squares);
+    return close((moved(step) - moved(-step)) / (2 * step), squares, squares, 1e-2);
+  }
+};
+
+constexpr int64_t kCheckRows = 150;  // two slices and a rest of rows are more than one block
+
+void add_mlp(Suite& suite, int64_t n, int64_t in, int64_t out) {
+  const auto flop = [&](int64_t products) { return 2.0 * static_cast<double>(n * products); };
+  const int64_t w = kWidth, all = in * w + w * w + w * out;
+  const std::string shape = std::to_string(n) + "x" + std::to_string(in) + "-256-256-" + std::to_string(out);
+  for (const bool backward : {false, true}) {
+    const Work work{flop(backward ? 2 * all - in * w : all)};
+    add("op/mlp/" + std::string(backward ? "backward/" : "forward/") + shape,
+        [&suite, n, in, out, work, backward](benchmark::State& state) {
+          Network small(kCheckRows, in, out, Activation::Tanh);
+          small.forward(suite.ctx), small.backward(suite.ctx);
+          if (!small.is_gradient_of(&Network::output_loss)) return state.SkipWithError("the gradient is wrong");
+          Network net(n, in, out, Activation::Relu);
+          net.forward(suite.ctx);  // backward then runs on its own leftovers: the time does not depend on them
+          time_iterations(state, suite.machine, work,
+                          [&] { backward ? net.backward(suite.ctx) : net.forward(suite.ctx); });
+        });
+  }
+}
+
+void add_penalty(Suite& suite, int64_t n, int64_t in) {
+  const auto rows = static_cast<double>(n), w = static_cast<double>(kWidth), d = static_cast<double>(in);
+  for (const bool backward : {false, true}) {
+    const Work work = backward ? Work{2 * rows * w * (4 * w + 3 * d)}
+                               : Work{4 * rows * w * (w + d), 0, 2 * rows * w};
+    add("op/gradient_penalty/" + std::string(backward ? "backward/" : "forward/") + std::to_string(n) + "x" +
+            std::to_string(in),
+        [&suite, n, in, work, backward](benchmark::State& state) {
+          Network small(kCheckRows, in, 1, Activation::Tanh);
+          small.penalty(suite.ctx), small.penalty_backward(suite.ctx);
+          if (!close(small.loss[0], small.penalty_loss(), small.penalty_loss(), 1e-4) ||
+              !small.is_gradient_of(&Network::penalty_loss))
+            return state.SkipWithError("the penalty or its gradient is wrong");
+          Network net(n, in, 1, Activation::Tanh);
+          net.penalty(suite.ctx);
+          time_iterations(state, suite.machine, work,
+                          [&] { backward ? net.penalty_backward(suite.ctx) : net.penalty(suite.ctx); });
+        });
+  }
+}
+
+}  // namespace
+
+void register_networks(Suite& suite) {
+  add_mlp(suite, 1024, 11, 6);
+  add_mlp(suite, 1024, 111, 16);
+  add_mlp(suite, 256, 11, 6);
+  add_mlp(suite, 6144, 11, 3);
+  for (const int64_t in : {11, 111}) add_penalty(suite, 512, in);
+}
+
+}  // namespace pwdice::bench

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+// What the ops that take blocks of rows through a whole network (mlp.cpp, gradient_penalty.cpp) borrow.
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+#include "../mlp.h"
+#include "gemm.h"
+
+namespace pwdice::cpu {
+
+// Into how many slices a backward pass cuts n rows, by n alone: a power of two, of at least 128 rows each. A
+// slice has its own sums over rows, so a few of them cost little to add up, and many keep more threads busy.
+inline int64_t row_slices(int64_t n) {
+  const auto most = static_cast<uint64_t>(std::clamp<int64_t>(n / 128, 1, n < 4096 ? 4 : 8));
+  return static_cast<int64_t>(std::bit_floor(most));
+}
+
+// Of SliceSums: `weights` floats in all d_W, `sums` values in all d_b.
+inline size_t slice_sums_bytes(int64_t n, int64_t weights, int64_t sums) {
+  const int64_t slices = row_slices(n);
+  return Scratch::rounded(static_cast<size_t>((slices - 1) * weights) * sizeof(float)) +
+         Scratch::rounded(static_cast<size_t>(slices * sums) * sizeof(double));
+}
+
+inline size_t mlp_scratch_bytes(int64_t n, std::span<const int64_t> sizes) {
+  size_t forward = 0, backward = 0;
+  int64_t weights = 0, sums = 0;
+  for (size_t l = 0; l + 1 < sizes.size(); ++l) {
+    forward += gemm_panels_bytes(sizes[l], sizes[l + 1]);
+    backward += gemm_panels_bytes(sizes[l + 1], sizes[l]);
+    weights += sizes[l] * sizes[l + 1], sums += sizes[l + 1];
+  }
+  return std::max(forward, backward + slice_sums_bytes(n, weights, sums));
+}
+
+// A thread's share in the backward pass of the gradient penalty: five blocks of rows and a row of hidden units,
+// and a block of inputs.
+inline int64_t penalty_block_floats(int64_t d, int64_t m) {
+  constexpr int64_t kLine = 16;
+  return (5 * kGemmMaxBlockRows + 1) * mlp_stride(m) + (kGemmMaxBlockRows * d + kLine - 1) / kLine * kLine;
+}
+
+inline size_t gradient_penalty_scratch_bytes(int threads, int64_t n, int64_t d, int64_t m) {
+  const auto floats = [](int64_t count) {
+    return Scratch::rounded(static_cast<size_t>(count) * sizeof(float));
+  };
+  const size_t panels = gemm_panels_bytes(d, m) + 2 * gemm_panels_bytes(m, m);
+  const size_t forward =
+      panels + gemm_panels_bytes(m, d) + 2 * floats(threads * (64 + kGemmMaxTileRows) * mlp_stride(m));
+  const size_t backward =
+      panels + slice_sums_bytes(n, m * (d + m), 3 * m) + floats(threads * penalty_block_floats(d, m));
+  return std::max(forward, backward);
+}
+
+}  // namespace pwdice::cpu

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#include "../kernels/mlp.h"
+
+#include <hwy/targets.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "op_case.h"
+#include "reference.h"
+
+namespace pwdice::test {
+namespace {
+
+using reference::Matrix;
+
+class MlpOp : public OpTest {};
+INSTANTIATE_TEST_SUITE_P(, MlpOp, testing::ValuesIn(test_backends()), backend_name);
+
+// A network with its data and what double (or float) code makes of it.
+struct Problem {
+  int64_t n;
+  std::vector<int64_t> sizes;
+  Activation act;
+  std::vector<float> x, d_pre;
+  std::vector<std::vector<float>> w, b;
+
+  Problem(int64_t rows, std::vector<int64_t> widths, Activation f, Data data = Data::Normal)
+      : n(rows), sizes(std::move(widths)), act(f) {
+    x = make_data(data, n * sizes.front(), 1), d_pre = normal(n * sizes.back(), 2);
+    for (size_t l = 0; l < layers(); ++l) {
+      w.push_back(normal(sizes[l] * sizes[l + 1], 3 + l)), b.push_back(normal(sizes[l + 1], 20 + l));
+      for (float& v : w.back()) v /= std::sqrt(static_cast<float>(sizes[l]));
+    }
+  }
+
+  size_t layers() const { return sizes.size() - 1; }
+  Activation activation(size_t l) const { return l + 1 < layers() ? act : Activation::None; }
+  size_t scratch_bytes() const { return mlp_scratch_bytes(n, sizes); }
+  std::string text() const {
+    std::string text = std::to_string(n) + " rows,";
+    for (const int64_t size : sizes) text += " " + std::to_string(size);
+    return text;
+  }
+
+  // Forward, and backward where asked; every matrix with a stride of its own.
+  void call(OpRun& op, bool backward, bool want_d_x = true) const {
+    std::array<MlpLayer, kMlpMaxLayers> list;
+    std::array<MlpGradient, kMlpMaxLayers> gradients;
+    for (size_t l = 0; l < layers(); ++l) {
+      const int64_t in = sizes[l], out = sizes[l + 1];
+      const std::string k = std::to_string(l);
+      list[l] = {op.in(w[l], out, in, in + 1), op.in(b[l]), activation(l),
+                 op.out("y" + k, n, out, mlp_stride(out) + 3)};
+      if (backward) gradients[l] = {op.out("d_w" + k, out, in, in + 2), op.out("d_b" + k, out)};
+    }
+    const Mat<const float> input = op.in(x, n, sizes.front(), sizes.front() + 3);
+    mlp_forward(op.ctx, {input, {list.data(), layers()}});
+    if (!backward) return;
+    const Mat<float> d_x = want_d_x ? op.out("d_x", n, sizes.front(), sizes.front() + 4) : Mat<float>();
+    mlp_backward(op.ctx, {input,
+                          {list.data(), layers()},
+                          op.in(d_pre, n, sizes.back(), sizes.back() + 2),
+                          {gradients.data(), layers()},
+                          d_x});
+  }
+
+  template <class T>
+  std::vector<Matrix<T>> outputs() const {
+    std::vector<Matrix<T>> y;
+    for (size_t l = 0; l < layers(); ++l) {
+      const Matrix<T> in = l == 0 ? Matrix<T>(n, sizes[0], x) : y.back();
+      y.push_back(reference::linear(in, Matrix<T>(sizes[l + 1], sizes[l], w[l]), to<T>(b[l]), activation(l)));
+    }
+    return y;
+  }
+
+  template <class T>
+  struct Gradients {
+    std::vector<std::vector<T>> d_w, d_b;
+    std::vector<T> d_x;
+  };
+  template <class T>
+  Gradients<T> gradients() const {
+    const std::vector<Matrix<T>> y = outputs<T>();
+    Gradients<T> g;
+    g.d_w.resize(layers()), g.d_b.resize(layers());
+    Matrix<T> d(n, sizes.back(), d_pre);
+    for (size_t l = layers(); l-- > 0;) {
+      const Matrix<T> in = l == 0 ? Matrix<T>(n, sizes[0], x) : y[l - 1];
+      g.d_w[l] = product(transpose(d), in).data;
+      g.d_b[l].resize(static_cast<size_t>(sizes[l + 1]));
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j < d.cols; ++j) g.d_b[l][static_cast<size_t>(j)] += d(i, j);
+      }
+      d = product(d, Matrix<T>(sizes[l + 1], sizes[l], w[l]));
+      for (size_t i = 0; l > 0 && i < d.data.size(); ++i)
+        d.data[i] *= reference::activation_slope(act, in.data[i]);
+    }
+    g.d_x = d.data;
+    return g;
+  }
+
+  void compare_outputs(const Outputs& got) const {
+    const auto exact = outputs<double>();
+    const auto plain = outputs<float>();
+    for (size_t l = 0; l < layers(); ++l)
+      expect_close(got["y" + std::to_string(l)], exact[l].data, plain[l].data);
+  }
+  void compare_gradients(const Outputs& got, bool with_d_x = true) const {
+    const auto exact = gradients<double>();
+    const auto plain = gradients<float>();
+    for (size_t l = 0; l < layers(); ++l) {
+      SCOPED_TRACE("layer " + std::to_string(l));
+      expect_close(got["d_w" + std::to_string(l)], exact.d_w[l], plain.d_w[l]);
+      expect_close(got["d_b" + std::to_string(l)], exact.d_b[l], plain.d_b[l]);
+    }
+    if (with_d_x) expect_close(got["d_x"], exact.d_x, plain.d_x);
+  }
+};
+
+// Rows around chunks, blocks and slices; widths around the tiles, the heads of dot products and the padding
+// of hidden rows.
+std::vector<Problem> problems() {
+  std::vector<Problem> list;
+  const Activation acts[] = {Activation::Relu, Activation::Tanh, Activation::None};
+  size_t turn = 0;
+  for (const int64_t n : {0, 1, 4, 5, 49, 97, 113, 257}) {
+    for (const auto& sizes : {std::vector<int64_t>{1, 1}, {3, 8}, {11, 33, 3}, {5, 16, 17, 1}, {33, 40, 9, 40, 9}})
+      list.emplace_back(n, sizes, acts[turn++ % 3]);
+  }
+  list.emplace_back(130, std::vector<int64_t>{11, 256, 256, 6}, Activation::Relu);
+  list.emplace_back(97, std::vector<int64_t>{111, 128, 129, 1}, Activation::Tanh);
+  list.emplace_back(70, std::vector<int64_t>{300, 8, 260, 2}, Activation::Tanh);
+  list.emplace_back(1025, std::vector<int64_t>{7, 18, 5}, Activation::Relu);  // four slices
+  list.emplace_back(4099, std::vector<int64_t>{2, 9, 1}, Activation::Relu);   // eight
+  return list;
+}
+
+TEST_P(MlpOp, OutputsMatchReference) {
+  for (const Problem& p : problems()) {
+    SCOPED_TRACE(p.text());
+    p.compare_outputs(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, false); }));
+  }
+}
+
+TEST_P(MlpOp, GradientsMatchReference) {
+  for (const Problem& p : problems()) {
+    SCOPED_TRACE(p.text());
+    p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); }));
+  }
+}
+
+TEST_P(MlpOp, GradientsMatchReferenceWithoutTheInputs) {
+  const Problem p(150, {11, 40, 33, 3}, Activation::Tanh);
+  p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true, false); }), false);
+}
+
+TEST_P(MlpOp, MatchesReferenceOnEveryData) {
+  for (const Data data : kAllData) {
+    for (const Activation act : {Activation::Relu, Activation::Tanh}) {
+      if (data == Data::Huge && act == Activation::Tanh) continue;  // linear_test.cpp: a matter of luck
+      SCOPED_TRACE(name(data));
+      const Problem p(61, {17, 40, 24, 3}, act, data);
+      p.compare_outputs(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, false); }));
+      p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); }));
+    }
+  }
+}
+
+TEST_P(MlpOp, GradientsAgreeWithCentralDifferences) {
+  const Problem p(9, {5, 12, 7, 3}, Activation::Tanh);
+  const Outputs got = run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); });
+  const auto loss = [&](const Problem& at, const std::vector<double>& x,
+                        const std::vector<std::vector<double>>& w, const std::vector<std::vector<double>>& b) {
+    Matrix<double> h(at.n, at.sizes[0], x);
+    for (size_t l = 0; l < at.layers(); ++l)
+      h = reference::linear(h, Matrix<double>(at.sizes[l + 1], at.sizes[l], w[l]), b[l], at.activation(l));
+    return reference::dot(h.data, to<double>(at.d_pre));
+  };
+  std::vector<std::vector<double>> w, b;
+  for (size_t l = 0; l < p.layers(); ++l) w.push_back(to<double>(p.w[l])), b.push_back(to<double>(p.b[l]));
+  expect_gradient(
+      got["d_x"], [&](const std::vector<double>& v) { return loss(p, v, w, b); }, to<double>(p.x));
+  for (size_t l = 0; l < p.layers(); ++l) {
+    const auto with_w = [&](const std::vector<double>& v) {
+      auto moved = w;
+      moved[l] = v;
+      return loss(p, to<double>(p.x), moved, b);
+    };
+    const auto with_b = [&](const std::vector<double>& v) {
+      auto moved = b;
+      moved[l] = v;
+      return loss(p, to<double>(p.x), w, moved);
+    };
+    expect_gradient(got["d_w" + std::to_string(l)], with_w, w[l]);
+    expect_gradient(got["d_b" + std::to_string(l)], with_b, b[l]);
+  }
+}
+
+// What predict() relies on: the outputs of every other layer may lie in the same place.
+TEST_P(MlpOp, LayersThatDoNotTouchMayShareMemory) {
+  const Problem p(200, {7, 20, 20, 20, 20, 2}, Activation::Relu);
+  const Outputs got = run(p.scratch_bytes(), [&](OpRun& op) {
+    const std::array<Mat<float>, 2> turns = {op.out("even", p.n, 20), op.out("odd", p.n, 20)};
+    std::array<MlpLayer, 5> list;
+    for (size_t l = 0; l < 5; ++l) {
+      list[l] = {op.in(p.w[l], p.sizes[l + 1], p.sizes[l]), op.in(p.b[l]), p.activation(l),
+                 l < 4 ? turns[l % 2] : op.out("y", p.n, 2)};
+    }
+    mlp_forward(op.ctx, {op.in(p.x, p.n, 7), list});
+  });
+  expect_close(got["y"], p.outputs<double>()[4].data, p.outputs<float>()[4].data);
+}
+
+TEST_P(MlpOp, NanStaysInItsRow) {
+  Problem p(29, {7, 40, 3}, Activation::Relu);
+  p.x[5 * 7 + 2] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> y = run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, false); })["y1"];
+  for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 3 == 5);
+}
+
+TEST_P(MlpOp, RefusesWrongShapes) {
+  const std::vector<float> f6(6, 1.f), f3(3, 1.f), f2(2, 1.f);
+  const auto refuse = [&](const std::string& part, const std::function<void(OpRun&)>& body) {
+    expect_error(ErrorCode::InvalidArgument, part, [&] {
+      OpRun op(context(), 0);
+      body(op);
+    });
+  };
+  const auto layer = [&](OpRun& op) {
+    return MlpLayer{op.in(f6, 3, 2), op.in(f3), Activation::None, op.out("y", 3, 3)};
+  };
+  refuse("mlp_forward: w expects 2 columns, its input has 3", [&](OpRun& op) {
+    const std::array<MlpLayer, 2> list{layer(op), layer(op)};
+    mlp_forward(op.ctx, {op.in(f6, 3, 2), list});
+  });
+  refuse("mlp_forward: 0 layers, expected 1 to 8", [&](OpRun& op) { mlp_forward(op.ctx, {op.in(f6, 3, 2), {}}); });
+  refuse("mlp_forward: b has 2 values, expected 3", [&](OpRun& op) {
+    const std::array<MlpLayer, 1> list{MlpLayer{op.in(f6, 3, 2), op.in(f2), Activation::None, op.out("y", 3, 3)}};
+    mlp_forward(op.ctx, {op.in(f6, 3, 2), list});
+  });
+  refuse("mlp_backward: 0 gradients for 1 layers", [&](OpRun& op) {
+    const std::array<MlpLayer, 1> list{layer(op)};
+    mlp_backward(op.ctx, {op.in(f6, 3, 2), list, op.out("d", 3, 3), {}, {}});
+  });
+  refuse("mlp_backward: d_w is 2 x 3, expected 3 x 2", [&](OpRun& op) {
+    const std::array<MlpLayer, 1> list{layer(op)};
+    const std::array<MlpGradient, 1> to{MlpGradient{op.out("d_w", 2, 3), op.out("d_b", 3)}};
+    mlp_backward(op.ctx, {op.in(f6, 3, 2), list, op.out("d", 3, 3), to, {}});
+  });
+}
+
+TEST(MlpOpCpu, SmallScratchIsAnErrorThatNamesTheOp) {
+  ContextOptions options;
+  options.scratch_bytes = 256, options.threads = 1;
+  Context ctx(options);
+  const Problem p(64, {64, 64, 2}, Activation::None);
+  expect_error(ErrorCode::OutOfMemory, "mlp_forward: needs", [&] {
+    OpRun op(ctx, 0);
+    p.call(op, true);
+  });
+  EXPECT_EQ(ctx.scratch().used(), 0u);
+}
+
+// Every SIMD target that this CPU can run computes the same networks, not only the best one.
+TEST(MlpOpCpu, EveryTargetMatchesReference) {
+  ContextOptions options;
+  options.threads = 1;
+  Context ctx(options);
+  for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    for (const Problem& p : {Problem(300, {17, 40, 45, 6}, Activation::Tanh), Problem(3, {29, 31, 9}, Activation::Relu)}) {
+      SCOPED_TRACE(p.text() + " on " + hwy::TargetName(targets & -targets));
+      OpRun op(ctx, 1);
+      p.call(op, true);
+      p.compare_gradients(op.finish());
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace
+}  // namespace pwdice::test
