@@ -33,7 +33,7 @@ struct InfoNceShape {
   // rows 43.7.
   static constexpr int64_t kMaxRows = 2 * PairBlock::kRows, kMaxTall = 16384;
   // Columns of a chunk of the gradient products: a chunk of z2 and of d_z2 fits the L1 cache at d = 32.
-  static constexpr int64_t kChunk = PairBlock::kUnit * std::max<int64_t>(1, 192 / PairBlock::kUnit);
+  static constexpr int64_t kChunk = PairBlock::kUnit * std::max<int64_t>(1, 96 / PairBlock::kUnit);
   static constexpr int64_t kSectionBytes = int64_t{16} << 20, kMaxSections = 8, kRowChunks = 16,
                            kMinRowChunk = 256;
 
