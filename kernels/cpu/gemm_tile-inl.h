@@ -95,6 +95,7 @@ HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
+#pragma GCC unroll 4
   for (int64_t k = 0; k < depth; ++k) {
     Floats b_k[kVectors];
 #pragma GCC unroll 2

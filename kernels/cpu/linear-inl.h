@@ -58,45 +58,63 @@ struct TimesSlope {
 
 // -- dot products ----------------------------------------------------------------------------------------
 
-// pre[j] = <x, w_j> for kCount rows of w
-template <int kCount>
-HWY_INLINE void dot_rows(const float* x, Mat<const float> w, int64_t j, float* pre) {
+// pre[r][c] = <x_(i + r), w_(j + c)>: twelve chains of four rows and three outputs keep the FMA units busy.
+inline constexpr int kDotRows = 4, kDotOutputs = 3;
+inline constexpr int64_t kDotWidth = std::max(kFewOutputs, kLanes);  // of a row of pre, whole vectors
+
+template <int kRows, int kCount>
+HWY_INLINE void dot_tile(Mat<const float> x, int64_t i, Mat<const float> w, int64_t j,
+                         float (*pre)[kDotWidth]) {
   const FloatTag d;
-  Floats even[kCount], odd[kCount];
-  for (int c = 0; c < kCount; ++c) even[c] = odd[c] = hn::Zero(d);
+  Floats sum[kRows][kCount];
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kCount; ++c) sum[r][c] = hn::Zero(d);
+  }
+  const auto add = [&](auto load, int64_t k) HWY_ATTR {
+    Floats w_k[kCount];
+    for (int c = 0; c < kCount; ++c) w_k[c] = load(w.row(j + c) + k);
+    for (int r = 0; r < kRows; ++r) {
+      const Floats x_k = load(x.row(i + r) + k);
+      for (int c = 0; c < kCount; ++c) sum[r][c] = hn::MulAdd(x_k, w_k[c], sum[r][c]);
+    }
+  };
   int64_t k = 0;
-  for (; k + 2 * kLanes <= w.cols; k += 2 * kLanes) {
-    const Floats x0 = hn::LoadU(d, x + k), x1 = hn::LoadU(d, x + k + kLanes);
-    for (int c = 0; c < kCount; ++c) {
-      const float* row = w.row(j + c) + k;
-      even[c] = hn::MulAdd(x0, hn::LoadU(d, row), even[c]);
-      odd[c] = hn::MulAdd(x1, hn::LoadU(d, row + kLanes), odd[c]);
+  for (; k + kLanes <= w.cols; k += kLanes) {
+    add([&](const float* p) HWY_ATTR { return hn::LoadU(d, p); }, k);
+  }
+  if (k < w.cols) add([&](const float* p) HWY_ATTR { return load_part(p, w.cols - k); }, k);
+  for (int r = 0; r < kRows; ++r) {
+    for (int c = 0; c < kCount; ++c) pre[r][j % kFewOutputs + c] = hn::GetLane(hn::SumOfLanes(d, sum[r][c]));
+  }
+}
+
+// kRows rows of y = f(x W^T + b), kFewOutputs columns at a time.
+template <int kRows, Activation kAct>
+HWY_INLINE void dot_forward_tile(Mat<const float> x, Mat<const float> w, int64_t i,
+                                 const BiasAndActivation<kAct>& sink) {
+  HWY_ALIGN float pre[kRows][kDotWidth];
+  for (int64_t begin = 0; begin < w.rows; begin += kFewOutputs) {
+    const int64_t end = std::min(begin + kFewOutputs, w.rows);
+    int64_t j = begin;
+    for (; j + kDotOutputs <= end; j += kDotOutputs) dot_tile<kRows, kDotOutputs>(x, i, w, j, pre);
+    if (j + 2 == end) dot_tile<kRows, 2>(x, i, w, j, pre);
+    if (j + 1 == end) dot_tile<kRows, 1>(x, i, w, j, pre);
+    for (int r = 0; r < kRows; ++r) {
+      for (int64_t col = begin; col < end; col += kLanes) {
+        const int64_t count = std::min(kLanes, end - col);
+        sink(i + r, col, load_part(pre[r] + (col - begin), count), count);
+      }
     }
   }
-  for (; k < w.cols; k += kLanes) {
-    const int64_t count = std::min(kLanes, w.cols - k);
-    const Floats x0 = load_part(x + k, count);
-    for (int c = 0; c < kCount; ++c) even[c] = hn::MulAdd(x0, load_part(w.row(j + c) + k, count), even[c]);
-  }
-  for (int c = 0; c < kCount; ++c) pre[c] = hn::GetLane(hn::SumOfLanes(d, hn::Add(even[c], odd[c])));
 }
 
 // y = f(x W^T + b) on `rows`.
 template <Activation kAct>
 HWY_INLINE void dot_forward_rows(Mat<const float> x, Mat<const float> w, Range rows,
                                  const BiasAndActivation<kAct>& sink) {
-  const int64_t out = w.rows;
-  HWY_ALIGN float pre[kLanes + 4];
-  for (int64_t i = rows.begin; i < rows.end; ++i) {
-    for (int64_t col = 0; col < out; col += kLanes) {
-      const int64_t count = std::min(kLanes, out - col);
-      int64_t j = 0;
-      for (; j + 4 <= count; j += 4) dot_rows<4>(x.row(i), w, col + j, pre + j);
-      for (; j + 2 <= count; j += 2) dot_rows<2>(x.row(i), w, col + j, pre + j);
-      for (; j < count; ++j) dot_rows<1>(x.row(i), w, col + j, pre + j);
-      sink(i, col, hn::Load(FloatTag(), pre), count);
-    }
-  }
+  int64_t i = rows.begin;
+  for (; i + kDotRows <= rows.end; i += kDotRows) dot_forward_tile<kDotRows>(x, w, i, sink);
+  for (; i < rows.end; ++i) dot_forward_tile<1>(x, w, i, sink);
 }
 
 // Calls body with the activation as a constant: body(std::integral_constant<Activation, ..>).
