@@ -10,6 +10,7 @@
 #include "bellman.h"
 #include "block.h"
 #include "capture.h"
+#include "cloning_weights.h"
 #include "elementwise.h"
 #include "gather.h"
 #include "gradient_penalty.h"
@@ -81,6 +82,7 @@ void column_lse(Context& ctx, const ColumnLse& op);
 void bellman(Context& ctx, const Bellman& op);
 void bellman_residual(Context& ctx, const BellmanResidual& op);
 void policy_weights(Context& ctx, const PolicyWeights& op);
+void cloning_weights(Context& ctx, const CloningWeights& op);
 void policy_nll_forward(Context& ctx, const PolicyNllForward& op);
 void policy_nll_backward(Context& ctx, const PolicyNllBackward& op);
 void adam(Context& ctx, const Adam& op);
@@ -148,6 +150,7 @@ void column_lse(Context& ctx, const ColumnLse& op);
 void bellman(Context& ctx, const Bellman& op);
 void bellman_residual(Context& ctx, const BellmanResidual& op);
 void policy_weights(Context& ctx, const PolicyWeights& op);
+void cloning_weights(Context& ctx, const CloningWeights& op);
 void policy_nll_forward(Context& ctx, const PolicyNllForward& op);
 void policy_nll_backward(Context& ctx, const PolicyNllBackward& op);
 void adam(Context& ctx, const Adam& op);

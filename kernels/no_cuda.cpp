@@ -21,6 +21,7 @@ void activation_backward(Context&, const ActivationBackward&) { no_cuda(); }
 void linear_forward(Context&, const LinearForward&) { no_cuda(); }
 void linear_backward_input(Context&, const LinearBackwardInput&) { no_cuda(); }
 void linear_backward_params(Context&, const LinearBackwardParams&) { no_cuda(); }
+void cloning_weights(Context&, const CloningWeights&) { no_cuda(); }
 void mlp_forward(Context&, const MlpForward&) { no_cuda(); }
 void mlp_backward(Context&, const MlpBackward&) { no_cuda(); }
 void matmul(Context&, const Matmul&) { no_cuda(); }

@@ -78,7 +78,7 @@ struct Config {
     bool decay_lr = true;                // linearly to zero over the run
     std::string units = "expert";        // of its inputs: mean and deviation of E's states (expert) or of I's (data)
     double average = 0.999;              // decay of the averaged policy that is evaluated and exported; 0 = off
-    // cloning_weights.h says what these do to the weights.
+    // kernels/cloning_weights.h says what these do to the weights.
     std::string balance = "steps";       // steps (every step of an episode the same mass), none
     int64_t lookahead = 40;              // transitions of an episode whose logarithms of weights are averaged
     double cap = 0.97;                   // balance = steps: share of a step's mass that is made of equal weights

@@ -3,8 +3,10 @@
 #include "policy.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "../host/functions.h"
+#include "../kernels/cloning_weights.h"
 #include "../kernels/elementwise.h"
 #include "../kernels/linear.h"
 #include "../kernels/scan.h"
@@ -30,6 +32,39 @@ Actor::Actor(Context& ctx, const DataTables& data, const ActorOptions& options, 
   fill(ctx, batch_weight_.view(), 1);
   fill(ctx, w_.view(), 0);
   if (options.expert_units) use_expert_units(ctx);
+  find_order(ctx);
+}
+
+// A transition follows the one before it where the step grows.
+void Actor::find_order(Context& ctx) {
+  const std::vector<int32_t>& step = data_.step();
+  const size_t n = step.size();
+  const auto place = [&](Array<int32_t>& array, const std::vector<int32_t>& values) {
+    array = Array<int32_t>(ctx, static_cast<int64_t>(values.size()));
+    upload(ctx, array.view(), std::span<const int32_t>(values));
+  };
+  if (options_.lookahead > 1) {
+    std::vector<int32_t> end(n);
+    for (size_t i = n; i-- > 0;) {
+      const bool followed = i + 1 < n && step[i + 1] > step[i];
+      end[i] = followed ? end[i + 1] : static_cast<int32_t>(i + 1);
+    }
+    place(end_, end);
+  }
+  if (options_.balance_steps) {
+    std::vector<int32_t> order(n), begin(n == 0 ? 1 : static_cast<size_t>(*std::max_element(step.begin(), step.end())) + 2);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return step[a] < step[b]; });
+    for (const int32_t t : step) ++begin[static_cast<size_t>(t) + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    place(order_, order), place(step_begin_, begin);
+  }
+}
+
+void Actor::shape_weights(Context& ctx) {
+  cloning_weights(ctx, {options_.lookahead, static_cast<float>(options_.power), options_.balance_steps,
+                        static_cast<float>(options_.cap), end_.view(), order_.view(), step_begin_.view(), w_.view()});
+  drop_ends(ctx);
 }
 
 // Others may spread so far in a coordinate (a body that falls turns right over) that all the expert ever does in it is a
@@ -64,7 +99,8 @@ void Actor::use_equal_weights(Context& ctx) {
   use_weights(ctx);
 }
 
-// discount = gamma (1 - done), so that the product is w or 0.
+// With absorbing states nothing that happens after the end has a weight. discount = gamma (1 - done), so that the product
+// is w or 0.
 void Actor::drop_ends(Context& ctx) {
   if (!data_.state_map().absorbing || options_.gamma <= 0) return;
   binary_map(ctx, {Binary::Multiply, w_.view(), data_.discount(), w_.view()});

@@ -14,6 +14,10 @@ namespace pwdice {
 struct ActorOptions {
   bool weighted_draws = true;  // transitions drawn in proportion to w; false: uniformly, w in the loss
   double keep = 1e-6;          // uniform draws: transitions of smaller weight are left out
+  int64_t lookahead = 1;       // this and the next three: kernels/cloning_weights.h
+  double power = 1;
+  bool balance_steps = false;
+  double cap = 0.97;
   int64_t batch = 512;
   double gamma = 0.99;         // of the data's discounts
   bool expert_units = false;   // inputs in means and deviations of the expert's states instead of all data's
@@ -28,12 +32,12 @@ class Actor {
 
   Actor(Context& ctx, const DataTables& data, const ActorOptions& options, uint64_t seed);
 
-  // Takes the weights of all transitions, as Potentials::weights left them in weights().
   Vec<float> weights() const { return w_.view(); }
-  void use_weights(Context& ctx);
+  void shape_weights(Context& ctx);      // what Potentials::weights left there becomes what cloning draws by
+  void use_weights(Context& ctx);        // draws follow weights() from now on
   void use_equal_weights(Context& ctx);  // plain behaviour cloning
-  void drop_ends(Context& ctx);          // with absorbing states: no weight for what happens after the end
   int64_t kept() const { return kept_; }
+  size_t order_bytes() const { return static_cast<size_t>(end_.size() + order_.size() + step_begin_.size()) * sizeof(int32_t); }
 
   void step(Context& ctx);
 
@@ -45,6 +49,8 @@ class Actor {
 
  private:
   void draw(Context& ctx);
+  void find_order(Context& ctx);
+  void drop_ends(Context& ctx);
   void use_expert_units(Context& ctx);
   void find_kept(Context& ctx);
 
@@ -56,6 +62,7 @@ class Actor {
   StepCounter counter_;
   Array<float> w_;             // (n)
   Array<double> cumulative_;   // (n), for weighted draws
+  Array<int32_t> end_, order_, step_begin_;  // of the episodes, for shape_weights; empty where it needs none
   Array<int32_t> kept_index_;  // (n), the first kept_ are transitions with w >= keep, for uniform draws
   int64_t kept_ = 0;
   Array<int32_t> index_;

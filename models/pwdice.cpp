@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "../kernels/reduce.h"
-#include "cloning_weights.h"
 
 namespace pwdice {
 namespace {
@@ -79,9 +78,10 @@ PotentialsOptions potentials_options(const Config& config) {
 }
 
 ActorOptions actor_options(const Config& config) {
-  ActorOptions options{config.policy.sampling == "weighted", config.policy.keep, config.policy.batch,
-                       config.gamma, config.policy.units == "expert",
-                       adam(config.policy.lr, config.policy.weight_decay)};
+  const auto& p = config.policy;
+  ActorOptions options{p.sampling == "weighted", p.keep,       p.lookahead, p.power,
+                       p.balance == "steps",     p.cap,        p.batch,     config.gamma,
+                       p.units == "expert",      adam(p.lr, p.weight_decay)};
   options.adam.ema_decay = when_positive(config.policy.average);
   return options;
 }
@@ -92,6 +92,7 @@ Trainer::Trainer(Context& ctx, const Config& config, Mixture&& mixture, std::str
       data_(ctx, std::move(mixture), config.gamma),
       actor_(ctx, data_, actor_options(config), static_cast<uint64_t>(config.seed)),
       largest_weight_(ctx, 1) {
+  fill(ctx, largest_weight_.view(), 1);
   validate(config);
   const auto seed = static_cast<uint64_t>(config.seed);
   if (uses_encoder()) encoder_ = std::make_unique<Encoder>(ctx, data_, encoder_options(config), seed);
@@ -170,7 +171,7 @@ size_t Trainer::table_bytes() const {
   const int64_t pass = config_.method == "bc" ? 0 : heads * data_.states().rows + 3 * data_.transitions();
   const size_t pass_bytes = static_cast<size_t>(pass) * sizeof(float);
   return static_cast<size_t>(data_.states().rows) * ((encoder_ ? Encoder::kEmbedding : 0) + 1) * sizeof(float) +
-         static_cast<size_t>(data_.transitions()) * (sizeof(float) + sizeof(double)) + pass_bytes;
+         static_cast<size_t>(data_.transitions()) * (sizeof(float) + sizeof(double)) + pass_bytes + actor_.order_bytes();
 }
 
 void Trainer::advance(Context& ctx) {
@@ -194,6 +195,7 @@ void Trainer::check(Context& ctx) {
     if (encoder_) encoder_->optimiser().check(ctx);
     if (discriminator_) discriminator_->optimiser().check(ctx);
     if (potentials_) potentials_->optimiser().check(ctx);
+    if (have_weights_) check_weights(ctx);
     actor_.optimiser().check(ctx);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::NotFinite) throw;
@@ -237,24 +239,16 @@ int64_t Trainer::planned_policy_steps(int64_t dual_steps) const {
 void Trainer::refresh_weights(Context& ctx) {
   if (!potentials_) return;
   potentials_->weights(ctx, actor_.weights());
-  // Early chi2 potentials may give nobody a positive weight; then everybody counts alike until the next pass.
+  actor_.shape_weights(ctx);
   reduce_max(ctx, {actor_.weights(), largest_weight_.view()});
+  if (!ctx.on_gpu()) check_weights(ctx);
+  actor_.use_weights(ctx);
+  have_weights_ = true;
+}
+
+void Trainer::check_weights(Context& ctx) {
   const float top = download(ctx, largest_weight_.view())[0];
   if (!std::isfinite(top)) fail(ErrorCode::NotFinite, "the largest weight of the policy is {}", top);
-  if (top > 0) {
-    const auto& policy = config_.policy;
-    const CloningWeights how{policy.power, policy.lookahead, policy.balance == "steps", policy.cap};
-    if (!how.change_nothing()) {
-      std::vector<float> w = weights(ctx);
-      shape_weights(how, data_.step(), w);
-      upload(ctx, actor_.weights(), std::span<const float>(w));
-    }
-    actor_.drop_ends(ctx);
-    actor_.use_weights(ctx);
-  } else {
-    actor_.use_equal_weights(ctx);
-  }
-  have_weights_ = true;
 }
 
 // How many are due after k dual steps; their weights are made anew where that is due as well.

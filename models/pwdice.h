@@ -66,6 +66,7 @@ class Trainer {
   int64_t policy_steps_after(Context& ctx, int64_t dual_step);
   [[noreturn]] void fail_in_phase(const Error& error) const;
   void refresh_weights(Context& ctx);
+  void check_weights(Context& ctx);  // reads back
   int64_t planned_policy_steps(int64_t dual_steps) const;
   int64_t policy_start() const { return config_.method == "bc" ? 0 : config_.policy.start; }
   int64_t dual_epoch() const;  // dual steps that see as many transitions as there are

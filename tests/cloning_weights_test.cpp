@@ -1,83 +1,190 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
-#include "../models/cloning_weights.h"
-
-#include <gtest/gtest.h>
+#include "../kernels/cloning_weights.h"
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
 
-#include "../kernels/error.h"
+#include "op_case.h"
 
-namespace pwdice {
+namespace pwdice::test {
 namespace {
+
+class CloningWeightsOp : public OpTest {
+ protected:
+  struct How {
+    int64_t lookahead = 1;
+    float power = 1;
+    bool balanced = false;
+    float cap = 0.97f;
+  };
+
+  std::vector<float> shaped(const How& how, const std::vector<int32_t>& step, const std::vector<float>& w) {
+    const size_t n = step.size();
+    std::vector<int32_t> end(n), order(n), begin(n == 0 ? 1 : *std::max_element(step.begin(), step.end()) + 2);
+    for (size_t i = n; i-- > 0;)
+      end[i] = i + 1 < n && step[i + 1] > step[i] ? end[i + 1] : static_cast<int32_t>(i + 1);
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return step[a] < step[b]; });
+    for (const int32_t t : step) ++begin[static_cast<size_t>(t) + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    return run(cloning_weights_scratch_bytes(static_cast<int64_t>(n)), [&](OpRun& op) {
+      cloning_weights(op.ctx, {how.lookahead, how.power, how.balanced, how.cap, op.in(end), op.in(order),
+                               op.in(begin), op.in_out("w", w)});
+    })["w"];
+  }
+
+  // The definition, with sorted weights and everything in T.
+  template <class T>
+  static std::vector<T> reference(const How& how, const std::vector<int32_t>& step, const std::vector<float>& w) {
+    const size_t n = w.size();
+    std::vector<T> mean(n), v(n);
+    std::vector<std::vector<size_t>> members(1);
+    if (n > 0 && how.balanced) members.resize(*std::max_element(step.begin(), step.end()) + 1);
+    for (size_t i = 0; i < n; ++i) {
+      members[how.balanced ? step[i] : 0].push_back(i);
+      size_t end = i + 1;
+      while (end < n && end < i + how.lookahead && step[end] > step[end - 1]) ++end;
+      T sum = 0;
+      bool any = false;
+      for (size_t j = i; j < end; ++j) {
+        sum += std::log(std::max<T>(w[j], std::numeric_limits<float>::min()));
+        any = any || w[j] > 0;
+      }
+      mean[i] = any ? sum / static_cast<T>(end - i) : -std::numeric_limits<T>::infinity();
+    }
+    for (const auto& group : members) {
+      T top = -std::numeric_limits<T>::infinity();
+      for (const size_t i : group) top = std::max(top, mean[i]);
+      for (const size_t i : group) v[i] = std::isinf(top) ? 0 : std::exp(how.power * (mean[i] - top));
+      if (how.balanced) balance(how.cap, group, v);
+    }
+    const T largest = n == 0 ? 0 : *std::max_element(v.begin(), v.end());
+    for (T& value : v) value = largest == 0 ? 1 : value / largest;
+    return v;
+  }
+
+ private:
+  template <class T>
+  static void balance(float cap, const std::vector<size_t>& group, std::vector<T>& v) {
+    std::vector<T> sorted;
+    for (const size_t i : group) sorted.push_back(v[i]);
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    const T mass = std::accumulate(sorted.begin(), sorted.end(), T(0));
+    if (mass == 0) return;
+    T above = 0, most = sorted.front(), total = 0;
+    for (size_t k = 0; k < sorted.size() && above < cap * mass; ++k) above += most = sorted[k];
+    for (const size_t i : group) total += v[i] = std::min(v[i], most);
+    for (const size_t i : group) v[i] /= total;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, CloningWeightsOp, testing::ValuesIn(test_backends()), backend_name);
 
 // Two episodes of three steps.
 const std::vector<int32_t> kSteps = {0, 1, 2, 0, 1, 2};
 
-TEST(CloningWeights, NothingIsChangedUnlessAsked) {
-  std::vector<float> w = {0.1f, 0.2f, 0.3f, 0.f, 1.f, 0.5f};
-  const std::vector<float> before = w;
-  shape_weights({}, kSteps, w);
-  EXPECT_EQ(w, before);
+TEST_P(CloningWeightsOp, MatchesTheDefinition) {
+  // Episodes of 1, 2, .. 40 steps and their like: few transitions in late steps, many in early ones.
+  for (const int64_t n : {0, 1, 7, 1025, 3001}) {
+    std::vector<int32_t> step;
+    for (int32_t length = 1; static_cast<int64_t>(step.size()) < n; length = length % 40 + 1) {
+      for (int32_t t = 0; t < length && static_cast<int64_t>(step.size()) < n; ++t) step.push_back(t);
+    }
+    std::vector<float> w = normal(n, 5);
+    for (float& v : w) v = std::exp(8 * v - 20);  // from 1e-22 to 1e5
+    for (size_t i = 0; i < w.size(); i += 11) w[i] = 0;
+    for (const How& how : {How{1, 1, false}, How{1, 3, true, 0.97f}, How{40, 3, true, 0.97f}, How{5, 2, false},
+                           How{1000, 1, true, 0.999f}, How{3, 1, true, 0.f}}) {
+      SCOPED_TRACE(std::to_string(n) + " transitions, lookahead " + std::to_string(how.lookahead));
+      expect_within(shaped(how, step, w), reference<double>(how, step, w), 1e-4);
+    }
+  }
 }
 
-TEST(CloningWeights, EveryStepGetsTheSameMassAndKeepsItsRatios) {
-  std::vector<float> w = {0.01f, 0.2f, 0.6f, 0.03f, 0.6f, 0.2f};
-  shape_weights({.balanced = true, .cap = 0}, kSteps, w);
+TEST_P(CloningWeightsOp, NothingIsChangedUnlessAsked) {
+  const std::vector<float> w = {0.1f, 0.2f, 0.3f, 0.f, 1.f, 0.5f};
+  EXPECT_EQ(shaped({}, kSteps, w), w);
+}
+
+TEST_P(CloningWeightsOp, EveryStepGetsTheSameMassAndKeepsItsRatios) {
+  const std::vector<float> w = shaped({.balanced = true, .cap = 0}, kSteps, {0.01f, 0.2f, 0.6f, 0.03f, 0.6f, 0.2f});
   for (size_t t = 0; t < 3; ++t) EXPECT_NEAR(w[t] + w[t + 3], w[0] + w[3], 1e-6);
-  EXPECT_NEAR(w[3] / w[0], 3, 1e-5);
+  EXPECT_NEAR(w[3] / w[0], 3, 1e-4);
   EXPECT_NEAR(w[1] / w[4], 1.0 / 3, 1e-5);
   EXPECT_EQ(*std::max_element(w.begin(), w.end()), 1.f);
 }
 
-TEST(CloningWeights, APowerSharpens) {
-  std::vector<float> w = {0.1f, 0.2f, 0.5f, 0.2f, 0.2f, 1.f};
-  shape_weights({.power = 2}, kSteps, w);
+TEST_P(CloningWeightsOp, APowerSharpens) {
+  const std::vector<float> w = shaped({.power = 2}, kSteps, {0.1f, 0.2f, 0.5f, 0.2f, 0.2f, 1.f});
   EXPECT_NEAR(w[0], 0.01, 1e-7);
   EXPECT_NEAR(w[2], 0.25, 1e-6);
   EXPECT_EQ(w[5], 1.f);
 }
 
 // The geometric mean of what follows in the same episode, never of the next one.
-TEST(CloningWeights, LookingAheadStaysInTheEpisode) {
-  std::vector<float> w = {0.04f, 0.16f, 0.64f, 0.01f, 1.f, 1.f};
-  shape_weights({.lookahead = 2}, kSteps, w);
-  const std::vector<double> want = {std::sqrt(0.04 * 0.16), std::sqrt(0.16 * 0.64), 0.64, std::sqrt(0.01), 1, 1};
-  for (size_t i = 0; i < w.size(); ++i) EXPECT_NEAR(w[i], want[i], 1e-6) << i;
-  std::vector<float> far = {0.5f, 0.5f, 0.5f, 1.f, 1.f, 1.f};
-  shape_weights({.lookahead = 1000}, kSteps, far);
-  for (size_t i = 0; i < far.size(); ++i) EXPECT_NEAR(far[i], i < 3 ? 0.5 : 1, 1e-6) << i;
+TEST_P(CloningWeightsOp, LookingAheadStaysInTheEpisode) {
+  const std::vector<float> w = shaped({.lookahead = 2}, kSteps, {0.04f, 0.16f, 0.64f, 0.01f, 1.f, 1.f});
+  expect_within(w, {std::sqrt(0.04 * 0.16), std::sqrt(0.16 * 0.64), 0.64, std::sqrt(0.01), 1, 1}, 1e-6);
+  const std::vector<float> far = shaped({.lookahead = 1000}, kSteps, {0.5f, 0.5f, 0.5f, 1.f, 1.f, 1.f});
+  expect_within(far, {0.5, 0.5, 0.5, 1, 1, 1}, 1e-6);
 }
 
 // One step, masses 8, 1, 0.5, 0.5: nine tenths lie at or above 1, so that 8 counts as 1.
-TEST(CloningWeights, AFewTransitionsDoNotStandForAll) {
-  std::vector<float> w = {0.8f, 0.1f, 0.05f, 0.05f};
-  shape_weights({.balanced = true, .cap = 0.9}, {0, 0, 0, 0}, w);
-  EXPECT_NEAR(w[0], 1, 1e-6);
-  EXPECT_NEAR(w[1], 1, 1e-6);
-  EXPECT_NEAR(w[2], 0.5, 1e-6);
-  EXPECT_NEAR(w[3], 0.5, 1e-6);
+TEST_P(CloningWeightsOp, AFewTransitionsDoNotStandForAll) {
+  expect_within(shaped({.balanced = true, .cap = 0.88f}, {0, 0, 0, 0}, {0.8f, 0.1f, 0.05f, 0.05f}), {1, 1, 0.5, 0.5},
+                1e-5);
 }
 
-TEST(CloningWeights, AStepWithoutWeightStaysWithout) {
-  std::vector<float> w = {0.f, 1.f, 1.f, 0.f, 1.f, 1.f};
-  shape_weights({.power = 3, .balanced = true}, kSteps, w);
-  EXPECT_EQ(w, (std::vector<float>{0.f, 1.f, 1.f, 0.f, 1.f, 1.f}));
-  std::vector<float> nothing(6, 0.f);
-  shape_weights({.power = 2, .lookahead = 3, .balanced = true}, kSteps, nothing);
-  EXPECT_EQ(nothing, std::vector<float>(6, 0.f));
-  std::vector<float> later = {0.f, 0.f, 0.5f, 0.f, 0.f, 0.f};  // the zeros before it count as small, not as nothing
-  shape_weights({.lookahead = 3}, kSteps, later);
+TEST_P(CloningWeightsOp, AStepWithoutWeightStaysWithout) {
+  const std::vector<float> some = {0.f, 1.f, 1.f, 0.f, 1.f, 1.f};
+  EXPECT_EQ(shaped({.power = 3, .balanced = true}, kSteps, some), some);
+  // The zeros before a weight count as small, not as nothing.
+  const std::vector<float> later = shaped({.lookahead = 3}, kSteps, {0.f, 0.f, 0.5f, 0.f, 0.f, 0.f});
   EXPECT_GT(later[0], 0.f);
   EXPECT_EQ(later[2], 1.f);
   EXPECT_EQ(later[3], 0.f);
 }
 
-TEST(CloningWeights, OtherNumbersOfWeightsAreAnError) {
-  std::vector<float> w(5, 1.f);
-  EXPECT_THROW(shape_weights({.power = 2}, kSteps, w), Error);
+// A step whose weights are all tiny beside another step's keeps their ratios.
+TEST_P(CloningWeightsOp, TinyStepsAreBalancedToo) {
+  const std::vector<float> w =
+      shaped({.power = 3, .balanced = true, .cap = 0}, kSteps, {1.f, 1e-20f, 1.f, 1.f, 2e-20f, 1.f});
+  EXPECT_NEAR(w[4] / w[1], 8, 1e-3);
+  EXPECT_NEAR(w[1] + w[4], w[0] + w[3], 1e-6);
+}
+
+TEST_P(CloningWeightsOp, WithoutAnyWeightAllCountAlike) {
+  const std::vector<float> nothing(6, 0.f), alike(6, 1.f);
+  EXPECT_EQ(shaped({}, kSteps, nothing), alike);
+  EXPECT_EQ(shaped({.lookahead = 3, .power = 2, .balanced = true}, kSteps, nothing), alike);
+}
+
+TEST_P(CloningWeightsOp, NanIsNotLost) {
+  std::vector<float> w(6, 0.5f);
+  w[4] = std::numeric_limits<float>::quiet_NaN();
+  for (const How& how : {How{}, How{.power = 2}, How{.lookahead = 3, .power = 3, .balanced = true}}) {
+    for (const float v : shaped(how, kSteps, w)) EXPECT_TRUE(std::isnan(v));
+  }
+}
+
+TEST_P(CloningWeightsOp, BadOptionsAreAnError) {
+  const std::vector<float> w(6, 1.f);
+  const auto refuse = [&](const std::string& part, const How& how, int64_t ends) {
+    expect_error(ErrorCode::InvalidArgument, part, [&] {
+      OpRun op(context(), 0);
+      cloning_weights(op.ctx, {how.lookahead, how.power, how.balanced, how.cap, op.in(std::vector<int32_t>(ends)), {},
+                               {}, op.in_out("w", w)});
+    });
+  };
+  refuse("cloning_weights: looks 0 transitions ahead", {.lookahead = 0}, 6);
+  refuse("cloning_weights: power is -1", {.power = -1}, 6);
+  refuse("cloning_weights: cap is 2", {.cap = 2}, 6);
+  refuse("cloning_weights: end has 5 values, expected 6", {.lookahead = 2}, 5);
+  refuse("cloning_weights: order has 0 values, expected 6", {.balanced = true}, 6);
 }
 
 }  // namespace
-}  // namespace pwdice
+}  // namespace pwdice::test
