@@ -214,9 +214,9 @@ def speed_table(methods):
         if not runs:
             continue
         phases = [run.phases() for run in runs]
-        rate = lambda phase: mean([p[phase][0] / p[phase][1] for p in phases if phase in p])
+        rate = lambda phase: max([p[phase][0] / p[phase][1] for p in phases if phase in p], default=math.nan)
         rows.append([TITLE[name], *(number(rate(p)) for p in ("contrastive", "discriminator", "dual")),
-                     duration(mean([run.wall_clock() for run in runs])), duration(mean([run.extrapolated() for run in runs]))])
+                     duration(min(run.wall_clock() for run in runs)), duration(min(run.extrapolated() for run in runs))])
     return rows
 
 
@@ -287,8 +287,8 @@ def write(out, entries, data, command_line, program):
                 open(os.path.join(out, name), "w").write(picture)
                 blocks.append(("figure", (f"{task}: score against dual steps, {group}; mean over seeds, shaded from worst to best", name, picture)))
         blocks.append(("table", speed_table(methods)))
-    blocks += [("p", "Steps per second leave evaluations out; other runs shared the machine. The last column is extrapolated, not "
-                     "measured: the preparation as it was, and a million dual steps with their policy steps at the measured rate."),
+    blocks += [("p", "Speeds are those of the fastest seed, since other work shares the machine; steps per second leave evaluations "
+                     "out. The last column is extrapolated, not measured: the preparation as it was, and a million dual steps with their policy steps at the measured rate."),
                ("h2", "Commands"), ("code", "\n".join(command for _, _, command in entries))]
     paths = [os.path.join(out, name) for name in ("report.md", "report.html")]
     for path, text in zip(paths, (markdown(blocks), page(blocks))):
