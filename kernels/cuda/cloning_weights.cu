@@ -31,12 +31,12 @@ __device__ T fold_to_all(T v) {
   return v;
 }
 
-__global__ void __launch_bounds__(Each::kThreads) logs_kernel(Vec<const float> w, float* log_w) {
+__global__ void __launch_bounds__(Each::kThreads) cloning_logs_kernel(Vec<const float> w, float* log_w) {
   for_each_item(w.size, [&](int64_t i) { log_w[i] = cloning_log(w[i]); });
 }
 
 __global__ void __launch_bounds__(Each::kThreads)
-    means_kernel(CloningWeights op, const float* log_w, float* mean) {
+    cloning_means_kernel(CloningWeights op, const float* log_w, float* mean) {
   for_each_item(op.w.size, [&](int64_t i) {
     mean[i] = cloning_mean(log_w, i, cloning_horizon(op, i));
   });
@@ -62,17 +62,17 @@ __device__ void balance_step(const CloningWeights& op, int64_t begin, int64_t en
   }
 }
 
-__global__ void __launch_bounds__(Step::kThreads) balance_kernel(CloningWeights op, const float* mean, float* v) {
+__global__ void __launch_bounds__(Step::kThreads) cloning_balance_kernel(CloningWeights op, const float* mean, float* v) {
   for (int64_t t = blockIdx.x; t + 1 < op.step_begin.size; t += gridDim.x)
     balance_step(op, op.step_begin[t], op.step_begin[t + 1], mean, v);
 }
 
 __global__ void __launch_bounds__(Each::kThreads)
-    values_kernel(CloningWeights op, const float* mean, const float* top) {
+    cloning_values_kernel(CloningWeights op, const float* mean, const float* top) {
   for_each_item(op.w.size, [&](int64_t i) { op.w[i] = cloning_value(mean[i], *top, op.power); });
 }
 
-__global__ void __launch_bounds__(Each::kThreads) scale_kernel(Vec<float> w, const float* top) {
+__global__ void __launch_bounds__(Each::kThreads) cloning_scale_kernel(Vec<float> w, const float* top) {
   for_each_item(w.size, [&](int64_t i) { w[i] = *top == 0.f ? 1.f : w[i] / *top; });
 }
 
@@ -81,18 +81,18 @@ void shape(const Launch& on, const CloningWeights& op, Vec<float> top) {
   const int64_t n = op.w.size;
   float* mean = on.scratch<float>(n);
   float* v = on.scratch<float>(n);
-  logs_kernel<<<on.grid(n), Each::kThreads, 0, on.stream()>>>(op.w, v);
+  cloning_logs_kernel<<<on.grid(n), Each::kThreads, 0, on.stream()>>>(op.w, v);
   on.check();
-  means_kernel<<<on.grid(n), Each::kThreads, 0, on.stream()>>>(op, v, mean);
+  cloning_means_kernel<<<on.grid(n), Each::kThreads, 0, on.stream()>>>(op, v, mean);
   on.check();
   if (op.balanced) {
     if (const int64_t steps = op.step_begin.size - 1; steps > 0) {
-      balance_kernel<<<chunk_blocks(steps), Step::kThreads, 0, on.stream()>>>(op, mean, v);
+      cloning_balance_kernel<<<chunk_blocks(steps), Step::kThreads, 0, on.stream()>>>(op, mean, v);
       on.check();
     }
   } else {
     cuda::reduce_max(on.ctx(), {{mean, n}, top});
-    values_kernel<<<on.grid(n), Each::kThreads, 0, on.stream()>>>(op, mean, top.data);
+    cloning_values_kernel<<<on.grid(n), Each::kThreads, 0, on.stream()>>>(op, mean, top.data);
     on.check();
   }
 }
@@ -105,7 +105,7 @@ void cloning_weights(Context& ctx, const CloningWeights& op) {
   const Vec<float> top{on.scratch<float>(1), 1};
   if (!op.changes_nothing()) shape(on, op, top);
   cuda::reduce_max(ctx, {op.w, top});
-  scale_kernel<<<on.grid(op.w.size), Each::kThreads, 0, on.stream()>>>(op.w, top.data);
+  cloning_scale_kernel<<<on.grid(op.w.size), Each::kThreads, 0, on.stream()>>>(op.w, top.data);
   on.check();
 }
 

@@ -50,6 +50,7 @@ void count_pairs(Workload& work, int64_t n);
 void count_losses(Workload& work, int64_t rows, int64_t width);
 void count_elementwise(Workload& work);
 void count_reductions(Workload& work);
-void count_tables(Workload& work);  // sampling, scan and quantiles
+void count_tables(Workload& work);  // sampling, scan, quantiles and cloning weights
+void count_cloning(Workload& work);
 
 }  // namespace pwdice::tools

@@ -4,6 +4,7 @@
 #include "../../kernels/bce.h"
 #include "../../kernels/bellman.h"
 #include "../../kernels/block.h"
+#include "../../kernels/cloning_weights.h"
 #include "../../kernels/elementwise.h"
 #include "../../kernels/gather.h"
 #include "../../kernels/gradient_penalty.h"
@@ -55,6 +56,21 @@ void count_layers(Workload& work) {
   matmul(ctx, {a, b, false, false, work.mat(kWidth, kWidth)});
   matmul(ctx, {a, b, true, true, work.mat(kBatch, kBatch)});
   matmul(ctx, {work.mat(kBatch, 0), work.mat(0, kWidth), false, false, work.mat(kBatch, kWidth)});
+}
+
+// Episodes of 64 steps.
+void count_cloning(Workload& work) {
+  constexpr int32_t kLength = 64, kEpisodes = 64, kTransitions = kLength * kEpisodes;
+  std::vector<int32_t> end, order, begin{0};
+  for (int32_t i = 0; i < kTransitions; ++i) {
+    end.push_back((i / kLength + 1) * kLength);
+    order.push_back(i % kEpisodes * kLength + i / kEpisodes);
+  }
+  for (int32_t t = 1; t <= kLength; ++t) begin.push_back(t * kEpisodes);
+  for (const bool balanced : {false, true}) {
+    cloning_weights(work.ctx, {40, 3.f, balanced, 0.97f, work.from(end), work.from(order), work.from(begin),
+                               work.vec(kTransitions)});
+  }
 }
 
 void count_transport(Workload& work, int64_t n, int64_t m) {
@@ -170,6 +186,7 @@ void count_tables(Workload& work) {
   advance_counter(ctx, step);
   const std::vector<float> p{0.25f, 0.5f};
   quantiles(ctx, {work.vec(4 * kBatch), {p.data(), 2}, work.vec(2)});
+  count_cloning(work);
 }
 
 }  // namespace pwdice::tools
