@@ -32,7 +32,8 @@ struct Network {
       const int64_t from = sizes[l], to = sizes[l + 1];
       w[l] = random_values(to * from, 1 / std::sqrt(from), 3 + static_cast<uint32_t>(l));
       b[l] = random_values(to, 0.1, 6 + static_cast<uint32_t>(l));
-      y[l].resize(static_cast<size_t>(n * mlp_stride(to))), d_w[l].resize(w[l].size()), d_b[l].resize(b[l].size());
+      y[l].resize(static_cast<size_t>(n * mlp_stride(to))), d_w[l].resize(w[l].size()),
+          d_b[l].resize(b[l].size());
     }
     v1.resize(y[0].size()), g.resize(x.size()), norm.resize(static_cast<size_t>(n)), loss.resize(1);
   }
@@ -50,25 +51,51 @@ struct Network {
   }
   void forward(Context& ctx) { mlp_forward(ctx, {input(), layers()}); }
   void backward(Context& ctx) {
-    const std::array<MlpGradient, 3> to{MlpGradient{d_weight(0), d_bias(0)}, {d_weight(1), d_bias(1)},
-                                        {d_weight(2), d_bias(2)}};
+    const std::array<MlpGradient, 3> to{
+        MlpGradient{d_weight(0), d_bias(0)}, {d_weight(1), d_bias(1)}, {d_weight(2), d_bias(2)}};
     mlp_backward(ctx, {input(), layers(), {d_pre.data(), n, sizes[3]}, to, {}});
   }
   void penalty(Context& ctx) {
-    gradient_penalty_forward(
-        ctx, {input(), weight(0), weight(1), bias(0), bias(1), {w[2].data(), kWidth}, act, 10.f, hidden(y[0]),
-              hidden(y[1]), hidden(v1), {g.data(), n, sizes[0]}, {norm.data(), n}, {loss.data(), 1}});
+    gradient_penalty_forward(ctx, {input(),
+                                   weight(0),
+                                   weight(1),
+                                   bias(0),
+                                   bias(1),
+                                   {w[2].data(), kWidth},
+                                   act,
+                                   10.f,
+                                   hidden(y[0]),
+                                   hidden(y[1]),
+                                   hidden(v1),
+                                   {g.data(), n, sizes[0]},
+                                   {norm.data(), n},
+                                   {loss.data(), 1}});
   }
   void penalty_backward(Context& ctx) {
-    gradient_penalty_backward(ctx, {input(), weight(0), weight(1), {w[2].data(), kWidth}, act, 10.f, hidden(y[0]),
-                                    hidden(y[1]), hidden(v1), Mat<const float>{g.data(), n, sizes[0]},
-                                    Vec<const float>{norm.data(), n}, Vec<const float>{one.data(), 1}, d_weight(0),
-                                    d_weight(1), d_bias(0), d_bias(1), {d_w[2].data(), kWidth}});
+    gradient_penalty_backward(ctx, {input(),
+                                    weight(0),
+                                    weight(1),
+                                    {w[2].data(), kWidth},
+                                    act,
+                                    10.f,
+                                    hidden(y[0]),
+                                    hidden(y[1]),
+                                    hidden(v1),
+                                    Mat<const float>{g.data(), n, sizes[0]},
+                                    Vec<const float>{norm.data(), n},
+                                    Vec<const float>{one.data(), 1},
+                                    d_weight(0),
+                                    d_weight(1),
+                                    d_bias(0),
+                                    d_bias(1),
+                                    {d_w[2].data(), kWidth}});
   }
 
   // -- the same in double, one row at a time ---------------------------------------------------------------
 
-  std::vector<double> row(int64_t i) const { return {x.begin() + i * sizes[0], x.begin() + (i + 1) * sizes[0]}; }
+  std::vector<double> row(int64_t i) const {
+    return {x.begin() + i * sizes[0], x.begin() + (i + 1) * sizes[0]};
+  }
   double output_loss() const {  // <d_pre, y>
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -125,9 +152,11 @@ void add_mlp(Suite& suite, int64_t n, int64_t in, int64_t out) {
         [&suite, n, in, out, work, backward](benchmark::State& state) {
           Network small(kCheckRows, in, out, Activation::Tanh);
           small.forward(suite.ctx), small.backward(suite.ctx);
-          if (!small.is_gradient_of(&Network::output_loss)) return state.SkipWithError("the gradient is wrong");
+          if (!small.is_gradient_of(&Network::output_loss))
+            return state.SkipWithError("the gradient is wrong");
           Network net(n, in, out, Activation::Relu);
-          net.forward(suite.ctx);  // backward then runs on its own leftovers: the time does not depend on them
+          net.forward(
+              suite.ctx);  // backward then runs on its own leftovers: the time does not depend on them
           time_iterations(state, suite.machine, work,
                           [&] { backward ? net.backward(suite.ctx) : net.forward(suite.ctx); });
         });
@@ -137,8 +166,8 @@ void add_mlp(Suite& suite, int64_t n, int64_t in, int64_t out) {
 void add_penalty(Suite& suite, int64_t n, int64_t in) {
   const auto rows = static_cast<double>(n), w = static_cast<double>(kWidth), d = static_cast<double>(in);
   for (const bool backward : {false, true}) {
-    const Work work = backward ? Work{2 * rows * w * (4 * w + 3 * d)}
-                               : Work{4 * rows * w * (w + d), 0, 2 * rows * w};
+    const Work work =
+        backward ? Work{2 * rows * w * (4 * w + 3 * d)} : Work{4 * rows * w * (w + d), 0, 2 * rows * w};
     add("op/gradient_penalty/" + std::string(backward ? "backward/" : "forward/") + std::to_string(n) + "x" +
             std::to_string(in),
         [&suite, n, in, work, backward](benchmark::State& state) {

@@ -41,7 +41,9 @@ struct MlpLayers {
       const Linear& layer = net.layers()[l];
       const bool average = weights == Weights::Average;
       list[l] = {average ? layer.w.average() : layer.w.value(),
-                 flat(average ? layer.b.average() : layer.b.value()), layer.act, {}};
+                 flat(average ? layer.b.average() : layer.b.value()),
+                 layer.act,
+                 {}};
     }
   }
   operator std::span<const MlpLayer>() const { return {list.data(), count}; }
@@ -211,10 +213,9 @@ Tensor gradient_penalty(Tape& tape, Mat<const float> x, const Mlp& net, float la
       net.layers().size(), net.out());
   const std::span<const Linear> layers = net.layers();
   const int64_t n = x.rows, d = net.in(), m = net.sizes()[1];
-  const auto hidden = [&] {
-    return Mat<float>(tape.output(n, mlp_stride(m)).data, n, m, mlp_stride(m));
-  };
-  const Mat<float> h1 = hidden(), h2 = hidden(), v1 = hidden(), g = tape.output(n, d), loss = tape.output(1, 1);
+  const auto hidden = [&] { return Mat<float>(tape.output(n, mlp_stride(m)).data, n, m, mlp_stride(m)); };
+  const Mat<float> h1 = hidden(), h2 = hidden(), v1 = hidden(), g = tape.output(n, d),
+                   loss = tape.output(1, 1);
   const Vec<float> norm = tape.arena().take<float>(n);
   gradient_penalty_forward(
       tape.context(),

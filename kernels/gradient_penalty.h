@@ -41,6 +41,7 @@ struct GradientPenaltyBackward {
 };
 void gradient_penalty_backward(Context& ctx, const GradientPenaltyBackward& op);
 
-size_t gradient_penalty_scratch_bytes(const Context& ctx, int64_t n, int64_t d, int64_t m);  // enough for both
+size_t gradient_penalty_scratch_bytes(const Context& ctx, int64_t n, int64_t d,
+                                      int64_t m);  // enough for both
 
 }  // namespace pwdice

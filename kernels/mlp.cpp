@@ -19,7 +19,8 @@ void check_layers(const char* op, Mat<const float> x, std::span<const MlpLayer> 
   check_matrix(op, "x", x, x.rows, in);
   for (const MlpLayer& layer : layers) {
     const int64_t out = layer.w.rows;
-    PWDICE_CHECK(in > 0 && out > 0, "{}: a layer with {} inputs and {} outputs computes nothing", op, in, out);
+    PWDICE_CHECK(in > 0 && out > 0, "{}: a layer with {} inputs and {} outputs computes nothing", op, in,
+                 out);
     PWDICE_CHECK(layer.w.cols == in, "{}: w expects {} columns, its input has {}", op, layer.w.cols, in);
     check_matrix(op, "w", layer.w, out, in);
     check_vector(op, "b", layer.b, out);

@@ -35,10 +35,10 @@ struct MlpGradient {
 };
 struct MlpBackward {
   Mat<const float> x;
-  std::span<const MlpLayer> layers;         // y of all but the last is overwritten by d
-  Mat<const float> d_pre;                   // (n, out) gradient before the last activation
-  std::span<const MlpGradient> gradients;   // one per layer
-  Mat<float> d_x;                           // out (n, in), or no data: not wanted
+  std::span<const MlpLayer> layers;        // y of all but the last is overwritten by d
+  Mat<const float> d_pre;                  // (n, out) gradient before the last activation
+  std::span<const MlpGradient> gradients;  // one per layer
+  Mat<float> d_x;                          // out (n, in), or no data: not wanted
 };
 void mlp_backward(Context& ctx, const MlpBackward& op);
 

@@ -24,7 +24,8 @@ class CloningWeightsOp : public OpTest {
 
   std::vector<float> shaped(const How& how, const std::vector<int32_t>& step, const std::vector<float>& w) {
     const size_t n = step.size();
-    std::vector<int32_t> end(n), order(n), begin(n == 0 ? 1 : *std::max_element(step.begin(), step.end()) + 2);
+    std::vector<int32_t> end(n), order(n),
+        begin(n == 0 ? 1 : *std::max_element(step.begin(), step.end()) + 2);
     for (size_t i = n; i-- > 0;)
       end[i] = i + 1 < n && step[i + 1] > step[i] ? end[i + 1] : static_cast<int32_t>(i + 1);
     std::iota(order.begin(), order.end(), 0);
@@ -39,7 +40,8 @@ class CloningWeightsOp : public OpTest {
 
   // The definition, with sorted weights and everything in T.
   template <class T>
-  static std::vector<T> reference(const How& how, const std::vector<int32_t>& step, const std::vector<float>& w) {
+  static std::vector<T> reference(const How& how, const std::vector<int32_t>& step,
+                                  const std::vector<float>& w) {
     const size_t n = w.size();
     std::vector<T> mean(n), v(n);
     std::vector<std::vector<size_t>> members(1);
@@ -96,8 +98,8 @@ TEST_P(CloningWeightsOp, MatchesTheDefinition) {
     std::vector<float> w = normal(n, 5);
     for (float& v : w) v = std::exp(8 * v - 20);  // from 1e-22 to 1e5
     for (size_t i = 0; i < w.size(); i += 11) w[i] = 0;
-    for (const How& how : {How{1, 1, false}, How{1, 3, true, 0.97f}, How{40, 3, true, 0.97f}, How{5, 2, false},
-                           How{1000, 1, true, 0.999f}, How{3, 1, true, 0.f}}) {
+    for (const How& how : {How{1, 1, false}, How{1, 3, true, 0.97f}, How{40, 3, true, 0.97f},
+                           How{5, 2, false}, How{1000, 1, true, 0.999f}, How{3, 1, true, 0.f}}) {
       SCOPED_TRACE(std::to_string(n) + " transitions, lookahead " + std::to_string(how.lookahead));
       expect_within(shaped(how, step, w), reference<double>(how, step, w), 1e-4);
     }
@@ -110,7 +112,8 @@ TEST_P(CloningWeightsOp, NothingIsChangedUnlessAsked) {
 }
 
 TEST_P(CloningWeightsOp, EveryStepGetsTheSameMassAndKeepsItsRatios) {
-  const std::vector<float> w = shaped({.balanced = true, .cap = 0}, kSteps, {0.01f, 0.2f, 0.6f, 0.03f, 0.6f, 0.2f});
+  const std::vector<float> w =
+      shaped({.balanced = true, .cap = 0}, kSteps, {0.01f, 0.2f, 0.6f, 0.03f, 0.6f, 0.2f});
   for (size_t t = 0; t < 3; ++t) EXPECT_NEAR(w[t] + w[t + 3], w[0] + w[3], 1e-6);
   EXPECT_NEAR(w[3] / w[0], 3, 1e-4);
   EXPECT_NEAR(w[1] / w[4], 1.0 / 3, 1e-5);
@@ -134,8 +137,8 @@ TEST_P(CloningWeightsOp, LookingAheadStaysInTheEpisode) {
 
 // One step, masses 8, 1, 0.5, 0.5: nine tenths lie at or above 1, so that 8 counts as 1.
 TEST_P(CloningWeightsOp, AFewTransitionsDoNotStandForAll) {
-  expect_within(shaped({.balanced = true, .cap = 0.88f}, {0, 0, 0, 0}, {0.8f, 0.1f, 0.05f, 0.05f}), {1, 1, 0.5, 0.5},
-                1e-5);
+  expect_within(shaped({.balanced = true, .cap = 0.88f}, {0, 0, 0, 0}, {0.8f, 0.1f, 0.05f, 0.05f}),
+                {1, 1, 0.5, 0.5}, 1e-5);
 }
 
 TEST_P(CloningWeightsOp, AStepWithoutWeightStaysWithout) {
@@ -175,8 +178,14 @@ TEST_P(CloningWeightsOp, BadOptionsAreAnError) {
   const auto refuse = [&](const std::string& part, const How& how, int64_t ends) {
     expect_error(ErrorCode::InvalidArgument, part, [&] {
       OpRun op(context(), 0);
-      cloning_weights(op.ctx, {how.lookahead, how.power, how.balanced, how.cap, op.in(std::vector<int32_t>(ends)), {},
-                               {}, op.in_out("w", w)});
+      cloning_weights(op.ctx, {how.lookahead,
+                               how.power,
+                               how.balanced,
+                               how.cap,
+                               op.in(std::vector<int32_t>(ends)),
+                               {},
+                               {},
+                               op.in_out("w", w)});
     });
   };
   refuse("cloning_weights: looks 0 transitions ahead", {.lookahead = 0}, 6);

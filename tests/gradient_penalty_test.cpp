@@ -152,7 +152,9 @@ struct Problem {
                  op.out("d_w1", m, d, d + 1), op.out("d_w2", m, m, m + 1), op.out("d_b1", m),
                  op.out("d_b2", m), op.out("d_w3", m)});
   }
-  size_t scratch_bytes(const Context& ctx) const { return gradient_penalty_scratch_bytes(ctx, shape.n, shape.d, shape.m); }
+  size_t scratch_bytes(const Context& ctx) const {
+    return gradient_penalty_scratch_bytes(ctx, shape.n, shape.d, shape.m);
+  }
 
   template <class T>
   Network<T> network() const {

@@ -128,7 +128,8 @@ std::vector<Problem> problems() {
   const Activation acts[] = {Activation::Relu, Activation::Tanh, Activation::None};
   size_t turn = 0;
   for (const int64_t n : {0, 1, 4, 5, 49, 97, 113, 257}) {
-    for (const auto& sizes : {std::vector<int64_t>{1, 1}, {3, 8}, {11, 33, 3}, {5, 16, 17, 1}, {33, 40, 9, 40, 9}})
+    for (const auto& sizes :
+         {std::vector<int64_t>{1, 1}, {3, 8}, {11, 33, 3}, {5, 16, 17, 1}, {33, 40, 9, 40, 9}})
       list.emplace_back(n, sizes, acts[turn++ % 3]);
   }
   list.emplace_back(130, std::vector<int64_t>{11, 256, 256, 6}, Activation::Relu);
@@ -174,7 +175,8 @@ TEST_P(MlpOp, GradientsAgreeWithCentralDifferences) {
   const Problem p(9, {5, 12, 7, 3}, Activation::Tanh);
   const Outputs got = run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); });
   const auto loss = [&](const Problem& at, const std::vector<double>& x,
-                        const std::vector<std::vector<double>>& w, const std::vector<std::vector<double>>& b) {
+                        const std::vector<std::vector<double>>& w,
+                        const std::vector<std::vector<double>>& b) {
     Matrix<double> h(at.n, at.sizes[0], x);
     for (size_t l = 0; l < at.layers(); ++l)
       h = reference::linear(h, Matrix<double>(at.sizes[l + 1], at.sizes[l], w[l]), b[l], at.activation(l));
@@ -237,9 +239,12 @@ TEST_P(MlpOp, RefusesWrongShapes) {
     const std::array<MlpLayer, 2> list{layer(op), layer(op)};
     mlp_forward(op.ctx, {op.in(f6, 3, 2), list});
   });
-  refuse("mlp_forward: 0 layers, expected 1 to 8", [&](OpRun& op) { mlp_forward(op.ctx, {op.in(f6, 3, 2), {}}); });
+  refuse("mlp_forward: 0 layers, expected 1 to 8", [&](OpRun& op) {
+    mlp_forward(op.ctx, {op.in(f6, 3, 2), {}});
+  });
   refuse("mlp_forward: b has 2 values, expected 3", [&](OpRun& op) {
-    const std::array<MlpLayer, 1> list{MlpLayer{op.in(f6, 3, 2), op.in(f2), Activation::None, op.out("y", 3, 3)}};
+    const std::array<MlpLayer, 1> list{
+        MlpLayer{op.in(f6, 3, 2), op.in(f2), Activation::None, op.out("y", 3, 3)}};
     mlp_forward(op.ctx, {op.in(f6, 3, 2), list});
   });
   refuse("mlp_backward: 0 gradients for 1 layers", [&](OpRun& op) {
@@ -273,7 +278,8 @@ TEST(MlpOpCpu, EveryTargetMatchesReference) {
   for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
     hwy::SetSupportedTargetsForTest(targets);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    for (const Problem& p : {Problem(300, {17, 40, 45, 6}, Activation::Tanh), Problem(3, {29, 31, 9}, Activation::Relu)}) {
+    for (const Problem& p :
+         {Problem(300, {17, 40, 45, 6}, Activation::Tanh), Problem(3, {29, 31, 9}, Activation::Relu)}) {
       SCOPED_TRACE(p.text() + " on " + hwy::TargetName(targets & -targets));
       OpRun op(ctx, 1);
       p.call(op, true);

@@ -59,9 +59,7 @@ void shape(Context& ctx, const CloningWeights& op, Vec<float> top) {
   float* v = ctx.scratch().take<float>(n, name);
   float* const log_w = v;  // until v has values
   for_each(ctx, n, [&](int64_t i) { log_w[i] = cloning_log(op.w[i]); });
-  for_each(ctx, n, [&](int64_t i) {
-    mean[i] = cloning_mean(log_w, i, cloning_horizon(op, i));
-  });
+  for_each(ctx, n, [&](int64_t i) { mean[i] = cloning_mean(log_w, i, cloning_horizon(op, i)); });
   if (op.balanced) {
     const int64_t steps = op.step_begin.size - 1;
     ctx.pool().parallel_for(chunk_count(steps, kSteps), [&](int64_t chunk, int) {

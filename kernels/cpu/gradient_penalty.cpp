@@ -97,8 +97,7 @@ void penalty(const GradientPenaltyForward& op) {
     const double excess = static_cast<double>(op.norm[i]) - 1;
     total += excess * excess;
   }
-  op.loss[0] =
-      static_cast<float>(static_cast<double>(op.lambda) * total / static_cast<double>(op.norm.size));
+  op.loss[0] = static_cast<float>(static_cast<double>(op.lambda) * total / static_cast<double>(op.norm.size));
 }
 
 template <Activation kAct>

@@ -89,9 +89,8 @@ void mlp_forward_simd(Context& ctx, const MlpForward& op) {
   const ScratchScope scope(ctx.scratch());
   const PackedLayers packed(ctx, op.layers, Operand::Transposed, 0, "mlp_forward");
   const RowChunks chunks(op.x.rows);
-  ctx.pool().parallel_for(chunks.count(), [&](int64_t chunk, int) HWY_ATTR {
-    forward_rows(op, packed, chunks.rows(chunk));
-  });
+  ctx.pool().parallel_for(chunks.count(),
+                          [&](int64_t chunk, int) HWY_ATTR { forward_rows(op, packed, chunks.rows(chunk)); });
 }
 
 void mlp_backward_simd(Context& ctx, const MlpBackward& op) {

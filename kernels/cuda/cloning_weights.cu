@@ -37,23 +37,26 @@ __global__ void __launch_bounds__(Each::kThreads) cloning_logs_kernel(Vec<const 
 
 __global__ void __launch_bounds__(Each::kThreads)
     cloning_means_kernel(CloningWeights op, const float* log_w, float* mean) {
-  for_each_item(op.w.size, [&](int64_t i) {
-    mean[i] = cloning_mean(log_w, i, cloning_horizon(op, i));
-  });
+  for_each_item(op.w.size, [&](int64_t i) { mean[i] = cloning_mean(log_w, i, cloning_horizon(op, i)); });
 }
 
-__device__ void balance_step(const CloningWeights& op, int64_t begin, int64_t end, const float* mean, float* v) {
+__device__ void balance_step(const CloningWeights& op, int64_t begin, int64_t end, const float* mean,
+                             float* v) {
   float top = -INFINITY;
-  for (int64_t k = begin + threadIdx.x; k < end; k += Step::kThreads) top = MaxFold::join(mean[op.order[k]], top);
+  for (int64_t k = begin + threadIdx.x; k < end; k += Step::kThreads)
+    top = MaxFold::join(mean[op.order[k]], top);
   top = fold_to_all<MaxFold>(top);
   for (int64_t k = begin + threadIdx.x; k < end; k += Step::kThreads)
     v[k] = cloning_value(mean[op.order[k]], top, op.power);
   const auto sum_of = [&](auto value) {  // every thread reads what it wrote
     double sum = 0.0;
-    for (int64_t k = begin + threadIdx.x; k < end; k += Step::kThreads) sum += static_cast<double>(value(v[k]));
+    for (int64_t k = begin + threadIdx.x; k < end; k += Step::kThreads)
+      sum += static_cast<double>(value(v[k]));
     return fold_to_all<SumFold>(sum);
   };
-  const auto mass_from = [&](float t) { return sum_of([&](float value) { return value >= t ? value : 0.f; }); };
+  const auto mass_from = [&](float t) {
+    return sum_of([&](float value) { return value >= t ? value : 0.f; });
+  };
   const float cut = cloning_cut(static_cast<double>(op.cap) * mass_from(0.f), mass_from);
   const double total = sum_of([&](float value) { return value > cut ? cut : value; });
   for (int64_t k = begin + threadIdx.x; k < end; k += Step::kThreads) {
@@ -62,7 +65,8 @@ __device__ void balance_step(const CloningWeights& op, int64_t begin, int64_t en
   }
 }
 
-__global__ void __launch_bounds__(Step::kThreads) cloning_balance_kernel(CloningWeights op, const float* mean, float* v) {
+__global__ void __launch_bounds__(Step::kThreads)
+    cloning_balance_kernel(CloningWeights op, const float* mean, float* v) {
   for (int64_t t = blockIdx.x; t + 1 < op.step_begin.size; t += gridDim.x)
     balance_step(op, op.step_begin[t], op.step_begin[t + 1], mean, v);
 }
