@@ -239,7 +239,9 @@ TEST(Solver, ScalesBeyondThePaper) {
   EXPECT_LE(std::abs(report.duality_gap), 1e-10);
   EXPECT_LE(report.constraint_residual, 1e-10);
   EXPECT_GT(report.expert_states, 100);
+#ifndef __SANITIZE_ADDRESS__  // which keeps freed memory
   EXPECT_LT(report.solve_megabytes, 8);  // one double for each pair of states
+#endif
 }
 
 }  // namespace
