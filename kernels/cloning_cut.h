@@ -14,7 +14,7 @@ namespace pwdice {
 
 inline constexpr float kCloningSmallest = 1.17549435e-38f;  // the smallest normal float
 inline constexpr float kCloningSmallestLog =
-    -87.3365448f;  // its logarithm, rounded up: nothing larger is a zero
+    -87.3365448f;  // its logarithm: a weight that is not larger counts as zero
 
 // log w, a zero counting as the smallest float; NaN stays.
 PWDICE_HD inline float cloning_log(float w) { return w <= kCloningSmallest ? kCloningSmallestLog : logf(w); }

@@ -20,7 +20,7 @@ struct MlpLayer {
   Mat<const float> w;  // (out, in), in = out of the layer before
   Vec<const float> b;  // (out)
   Activation act;
-  Mat<float> y;  // forward: out (n, out); the y of layers that do not touch may share memory
+  Mat<float> y;  // forward: out (n, out); layers that do not touch may share memory and stride
 };
 struct MlpForward {
   Mat<const float> x;                // (n, in)

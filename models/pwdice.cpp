@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "../kernels/elementwise.h"
 #include "../kernels/reduce.h"
 
 namespace pwdice {
@@ -91,8 +92,9 @@ Trainer::Trainer(Context& ctx, const Config& config, Mixture&& mixture, std::str
       env_id_(std::move(env_id)),
       data_(ctx, std::move(mixture), config.gamma),
       actor_(ctx, data_, actor_options(config), static_cast<uint64_t>(config.seed)),
-      largest_weight_(ctx, 1) {
-  fill(ctx, largest_weight_.view(), 1);
+      largest_weight_(ctx, 1),
+      bad_weights_(ctx, 1) {
+  fill(ctx, bad_weights_.view(), 0);
   validate(config);
   const auto seed = static_cast<uint64_t>(config.seed);
   if (uses_encoder()) encoder_ = std::make_unique<Encoder>(ctx, data_, encoder_options(config), seed);
@@ -240,15 +242,19 @@ void Trainer::refresh_weights(Context& ctx) {
   if (!potentials_) return;
   potentials_->weights(ctx, actor_.weights());
   actor_.shape_weights(ctx);
+  // NaN from here on unless 0 < the largest weight < infinity: log is finite only then.
   reduce_max(ctx, {actor_.weights(), largest_weight_.view()});
+  unary_map(ctx, {Unary::Log, largest_weight_.view(), largest_weight_.view()});
+  accumulate(ctx, {largest_weight_.view(), 0, bad_weights_.view()});
   if (!ctx.on_gpu()) check_weights(ctx);
   actor_.use_weights(ctx);
   have_weights_ = true;
 }
 
 void Trainer::check_weights(Context& ctx) {
-  const float top = download(ctx, largest_weight_.view())[0];
-  if (!std::isfinite(top)) fail(ErrorCode::NotFinite, "the largest weight of the policy is {}", top);
+  if (download(ctx, bad_weights_.view())[0] == 0) return;
+  fill(ctx, bad_weights_.view(), 0);
+  fail(ErrorCode::NotFinite, "the largest weight of the policy is not a positive finite number");
 }
 
 // How many are due after k dual steps; their weights are made anew where that is due as well.

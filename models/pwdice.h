@@ -82,7 +82,7 @@ class Trainer {
   std::unique_ptr<Discriminator> discriminator_;
   std::unique_ptr<Potentials> potentials_;  // from the dual phase on: it needs the tables
   Actor actor_;
-  Array<float> features_, expert_features_, reward_, largest_weight_;
+  Array<float> features_, expert_features_, reward_, largest_weight_, bad_weights_;
   Phase phase_ = Phase::Contrastive;
   int64_t step_ = 0, policy_steps_ = 0;
   bool have_weights_ = false;

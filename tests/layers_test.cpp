@@ -182,7 +182,7 @@ TEST_P(Layers, GradientInPlaceOfTheActivations) {
 }
 
 TEST_P(Layers, PredictIsTheNetInChunks) {
-  const Mlp net(params_, "net", {5, 32, 3}, Activation::Relu);
+  const Mlp net(params_, "net", {5, 160, 33, 24, 3}, Activation::Relu);  // hidden layers of three strides
   params_.allocate(ctx_, true);
   params_.initialise(ctx_, 2);
   for (const int64_t n : {int64_t{0}, int64_t{1}, int64_t{1024}, int64_t{2500}}) {

@@ -217,6 +217,20 @@ TEST_P(MlpOp, LayersThatDoNotTouchMayShareMemory) {
   expect_close(got["y"], p.outputs<double>()[4].data, p.outputs<float>()[4].data);
 }
 
+// The strides of shared memory must agree: rows are taken through all layers a few at a time.
+TEST_P(MlpOp, SharedMemoryAtTwoStridesIsRefused) {
+  const Problem p(200, {7, 20, 20, 12, 2}, Activation::Relu);
+  expect_error(ErrorCode::InvalidArgument, "mlp_forward: layers share memory at strides", [&] {
+    OpRun op(context(), 0);
+    const Mat<float> even = op.out("even", p.n, 20), odd = op.out("odd", p.n, 20);
+    const Mat<float> y[] = {even, odd, {even.data, p.n, 12}, op.out("y", p.n, 2)};
+    std::array<MlpLayer, 4> list;
+    for (size_t l = 0; l < 4; ++l)
+      list[l] = {op.in(p.w[l], p.sizes[l + 1], p.sizes[l]), op.in(p.b[l]), p.activation(l), y[l]};
+    mlp_forward(op.ctx, {op.in(p.x, p.n, 7), list});
+  });
+}
+
 TEST_P(MlpOp, NanStaysInItsRow) {
   Problem p(29, {7, 40, 3}, Activation::Relu);
   p.x[5 * 7 + 2] = std::numeric_limits<float>::quiet_NaN();

@@ -44,7 +44,7 @@ struct RowChunks {
 
   explicit RowChunks(int64_t rows) : n(rows) {
     const int64_t chunks = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(chunk_count(n, 64))));
-    step = chunk_count(chunk_count(n, chunks), Tile::kRows) * Tile::kRows;
+    step = std::max<int64_t>(1, chunk_count(chunk_count(n, chunks), Tile::kRows)) * Tile::kRows;
   }
   int64_t count() const { return chunk_count(n, step); }
   Range rows(int64_t chunk) const { return chunk_range(n, step, chunk); }

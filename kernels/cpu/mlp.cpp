@@ -75,7 +75,7 @@ void backward_block(const MlpBackward& op, const PackedLayers& packed, const Sli
     accumulate_columns(block(d), {block(input)}, sums.d_w(slice, l), !first);
     add_column_sums(block(d).data, d.stride, rows.end - rows.begin, d.cols, sums.d_b(slice, l));
     const Mat<float> below = l == 0 ? op.d_x : op.layers[l - 1].y;
-    if (below.data == nullptr) return;
+    if (l == 0 && below.data == nullptr) return;
     with_activation(l == 0 ? Activation::None : op.layers[l - 1].act, [&](auto act) HWY_ATTR {
       product_rows(d, packed[l], rows, TimesSlope<act()>{input, below});
     });

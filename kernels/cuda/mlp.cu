@@ -21,7 +21,7 @@ void mlp_backward(Context& ctx, const MlpBackward& op) {
     const Mat<const float> input = l == 0 ? op.x : Mat<const float>(op.layers[l - 1].y);
     cuda::linear_backward_params(ctx, {d, input, op.gradients[l].d_w, op.gradients[l].d_b});
     const Mat<float> below = l == 0 ? op.d_x : op.layers[l - 1].y;
-    if (below.data == nullptr) return;
+    if (l == 0 && below.data == nullptr) return;
     const Activation act = l == 0 ? Activation::None : op.layers[l - 1].act;
     cuda::linear_backward_input(ctx, {d, op.layers[l].w, input, act, below});
     d = below;
