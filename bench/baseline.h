@@ -54,6 +54,19 @@ inline std::vector<double> transposed(Mat<const float> w, const std::vector<doub
   return x;
 }
 
+// |grad_x D|, D = w3 . f(W2 f(W1 x + b1) + b2), for one row
+inline double gradient_norm(Mat<const float> w1, const float* b1, Mat<const float> w2, const float* b2,
+                            Mat<const float> w3, const std::vector<double>& x, Activation act) {
+  const auto h1 = layer(w1, b1, x, act), h2 = layer(w2, b2, h1, act);
+  std::vector<double> u = transposed(w3, {1.0});
+  for (size_t i = 0; i < u.size(); ++i) u[i] *= slope(act, h2[i]);
+  u = transposed(w2, u);
+  for (size_t i = 0; i < u.size(); ++i) u[i] *= slope(act, h1[i]);
+  double squares = 0;
+  for (const double g : transposed(w1, u)) squares += g * g;
+  return std::sqrt(squares);
+}
+
 inline bool close(double got, double want, double scale, double tolerance = 1e-5) {
   return std::abs(got - want) <= tolerance * scale;  // false for NaN
 }

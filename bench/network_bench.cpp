@@ -109,14 +109,8 @@ struct Network {
   double penalty_loss() const {
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) {
-      const auto h1 = layer(weight(0), b[0].data(), row(i), act), h2 = layer(weight(1), b[1].data(), h1, act);
-      std::vector<double> u = transposed(weight(2), {1.0});
-      for (size_t k = 0; k < u.size(); ++k) u[k] *= slope(act, h2[k]);
-      u = transposed(weight(1), u);
-      for (size_t k = 0; k < u.size(); ++k) u[k] *= slope(act, h1[k]);
-      double squares = 0;
-      for (const double v : transposed(weight(0), u)) squares += v * v;
-      const double excess = std::sqrt(squares) - 1;
+      const double excess =
+          gradient_norm(weight(0), b[0].data(), weight(1), b[1].data(), weight(2), row(i), act) - 1;
       sum += 10 * excess * excess / static_cast<double>(n);
     }
     return sum;

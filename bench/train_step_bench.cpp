@@ -72,13 +72,8 @@ double discriminator_loss(const Weights& net, const std::vector<double>& x) {
   const auto h1 = layer(net.w[0], net.b[0], x, Activation::Tanh),
              h2 = layer(net.w[1], net.b[1], h1, Activation::Tanh);
   const double h = layer(net.w[2], net.b[2], h2, Activation::None)[0];
-  std::vector<double> u = transposed(net.w[2], {1.0});
-  for (size_t i = 0; i < u.size(); ++i) u[i] *= slope(Activation::Tanh, h2[i]);
-  u = transposed(net.w[1], u);
-  for (size_t i = 0; i < u.size(); ++i) u[i] *= slope(Activation::Tanh, h1[i]);
-  double squares = 0;
-  for (double g : transposed(net.w[0], u)) squares += g * g;
-  const double excess = std::sqrt(squares) - 1;
+  const double norm = gradient_norm(net.w[0], net.b[0], net.w[1], net.b[1], net.w[2], x, Activation::Tanh);
+  const double excess = norm - 1;
   return softplus(-h) + softplus(h) + 10 * excess * excess;
 }
 

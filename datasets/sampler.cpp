@@ -75,8 +75,8 @@ DataTables::DataTables(Context& ctx, Mixture&& mixture, double gamma) {
   const auto starts = static_cast<int64_t>(initial.size()) / s;
   initial_ = {keep(ctx, std::move(initial)).data, starts, s};
   // Without terminals every transition is live: no table needed.
-  if (static_cast<int64_t>(live.size()) < n) live_ = keep(ctx, std::move(live));
-  live_count_ = live_.data == nullptr ? n : live_.size;
+  live_count_ = static_cast<int64_t>(live.size());
+  if (live_count_ < n) live_ = keep(ctx, std::move(live));
   discount_ = keep(ctx, std::move(discount));
   weight_ = keep(ctx, std::move(expert.weight));
   cumulative_ = keep(ctx, std::move(cumulative));

@@ -3,11 +3,11 @@
 #include "policy.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "../host/functions.h"
 #include "../kernels/cloning_weights.h"
 #include "../kernels/elementwise.h"
+#include "../kernels/episode_order.h"
 #include "../kernels/linear.h"
 #include "../kernels/scan.h"
 
@@ -35,30 +35,16 @@ Actor::Actor(Context& ctx, const DataTables& data, const ActorOptions& options, 
   find_order(ctx);
 }
 
-// A transition follows the one before it where the step grows.
 void Actor::find_order(Context& ctx) {
-  const std::vector<int32_t>& step = data_.step();
-  const size_t n = step.size();
+  const bool ahead = options_.lookahead > 1, by_step = options_.balance_steps;
+  if (!ahead && !by_step) return;
   const auto place = [&](Array<int32_t>& array, const std::vector<int32_t>& values) {
     array = Array<int32_t>(ctx, static_cast<int64_t>(values.size()));
     upload(ctx, array.view(), std::span<const int32_t>(values));
   };
-  if (options_.lookahead > 1) {
-    std::vector<int32_t> end(n);
-    for (size_t i = n; i-- > 0;) {
-      const bool followed = i + 1 < n && step[i + 1] > step[i];
-      end[i] = followed ? end[i + 1] : static_cast<int32_t>(i + 1);
-    }
-    place(end_, end);
-  }
-  if (options_.balance_steps) {
-    std::vector<int32_t> order(n), begin(n == 0 ? 1 : static_cast<size_t>(*std::max_element(step.begin(), step.end())) + 2);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return step[a] < step[b]; });
-    for (const int32_t t : step) ++begin[static_cast<size_t>(t) + 1];
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    place(order_, order), place(step_begin_, begin);
-  }
+  const EpisodeOrder order = order_episodes(data_.step());
+  if (ahead) place(end_, order.end);
+  if (by_step) place(order_, order.order), place(step_begin_, order.step_begin);
 }
 
 void Actor::shape_weights(Context& ctx) {

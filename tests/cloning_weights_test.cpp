@@ -8,6 +8,7 @@
 #include <limits>
 #include <numeric>
 
+#include "../kernels/episode_order.h"
 #include "op_case.h"
 
 namespace pwdice::test {
@@ -23,18 +24,10 @@ class CloningWeightsOp : public OpTest {
   };
 
   std::vector<float> shaped(const How& how, const std::vector<int32_t>& step, const std::vector<float>& w) {
-    const size_t n = step.size();
-    std::vector<int32_t> end(n), order(n),
-        begin(n == 0 ? 1 : *std::max_element(step.begin(), step.end()) + 2);
-    for (size_t i = n; i-- > 0;)
-      end[i] = i + 1 < n && step[i + 1] > step[i] ? end[i + 1] : static_cast<int32_t>(i + 1);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return step[a] < step[b]; });
-    for (const int32_t t : step) ++begin[static_cast<size_t>(t) + 1];
-    std::partial_sum(begin.begin(), begin.end(), begin.begin());
-    return run(cloning_weights_scratch_bytes(static_cast<int64_t>(n)), [&](OpRun& op) {
-      cloning_weights(op.ctx, {how.lookahead, how.power, how.balanced, how.cap, op.in(end), op.in(order),
-                               op.in(begin), op.in_out("w", w)});
+    const EpisodeOrder episodes = order_episodes(step);
+    return run(cloning_weights_scratch_bytes(static_cast<int64_t>(step.size())), [&](OpRun& op) {
+      cloning_weights(op.ctx, {how.lookahead, how.power, how.balanced, how.cap, op.in(episodes.end),
+                               op.in(episodes.order), op.in(episodes.step_begin), op.in_out("w", w)});
     })["w"];
   }
 

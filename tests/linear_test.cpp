@@ -2,13 +2,12 @@
 // Copyright (c) 2026 The pwdice authors
 #include "../kernels/linear.h"
 
-#include <hwy/targets.h>
-
 #include <cmath>
 #include <limits>
 
 #include "op_case.h"
 #include "reference.h"
+#include "simd_targets.h"
 
 namespace pwdice::test {
 namespace {
@@ -301,24 +300,19 @@ TEST(LinearCpu, SmallScratchIsAnErrorThatNamesTheOp) {
   EXPECT_EQ(ctx.scratch().used(), 0u);
 }
 
-// Every SIMD target that this CPU can run computes the same layers, not only the best one.
 TEST(LinearCpu, EveryTargetMatchesReference) {
   ContextOptions options;
   options.threads = 1;
   Context ctx(options);
-  for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  on_every_target([&] {
     for (const Shape& s : {Shape{61, 17, 40}, Shape{61, 40, 6}, Shape{530, 37, 45}, Shape{3, 29, 31}}) {
-      SCOPED_TRACE(s.text() + " on " + hwy::TargetName(targets & -targets));
+      SCOPED_TRACE(s.text());
       const Problem p(s, Activation::Tanh, Data::Normal);
       OpRun op(ctx, 1);
       p.call(op);
       p.compare(op.finish());
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  });
 }
 
 }  // namespace

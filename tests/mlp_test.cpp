@@ -2,14 +2,13 @@
 // Copyright (c) 2026 The pwdice authors
 #include "../kernels/mlp.h"
 
-#include <hwy/targets.h>
-
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include "op_case.h"
 #include "reference.h"
+#include "simd_targets.h"
 
 namespace pwdice::test {
 namespace {
@@ -202,6 +201,22 @@ TEST_P(MlpOp, GradientsAgreeWithCentralDifferences) {
   }
 }
 
+// Nobody has to own memory for no rows, and the sums over them are zero.
+TEST_P(MlpOp, NoRowsHaveZeroGradients) {
+  const std::vector<float> w(6, 1.f), b2(2, 1.f), b3(3, 1.f);
+  const Outputs got = run(mlp_scratch_bytes(0, std::vector<int64_t>{3, 2, 3}), [&](OpRun& op) {
+    const std::array<MlpLayer, 2> list{
+        MlpLayer{op.in(w, 2, 3), op.in(b2), Activation::Relu, {nullptr, 0, 2}},
+        MlpLayer{op.in(w, 3, 2), op.in(b3), Activation::None, {nullptr, 0, 3}}};
+    const std::array<MlpGradient, 2> to{MlpGradient{op.out("d_w0", 2, 3), op.out("d_b0", 2)},
+                                        MlpGradient{op.out("d_w1", 3, 2), op.out("d_b1", 3)}};
+    mlp_backward(op.ctx, {{nullptr, 0, 3}, list, {nullptr, 0, 3}, to, {}});
+  });
+  for (const char* name : {"d_w0", "d_b0", "d_w1", "d_b1"}) {
+    for (const float v : got[name]) EXPECT_EQ(v, 0.f) << name;
+  }
+}
+
 // What predict() relies on: the outputs of every other layer may lie in the same place.
 TEST_P(MlpOp, LayersThatDoNotTouchMayShareMemory) {
   const Problem p(200, {7, 20, 20, 20, 20, 2}, Activation::Relu);
@@ -284,24 +299,19 @@ TEST(MlpOpCpu, SmallScratchIsAnErrorThatNamesTheOp) {
   EXPECT_EQ(ctx.scratch().used(), 0u);
 }
 
-// Every SIMD target that this CPU can run computes the same networks, not only the best one.
 TEST(MlpOpCpu, EveryTargetMatchesReference) {
   ContextOptions options;
   options.threads = 1;
   Context ctx(options);
-  for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  on_every_target([&] {
     for (const Problem& p :
          {Problem(300, {17, 40, 45, 6}, Activation::Tanh), Problem(3, {29, 31, 9}, Activation::Relu)}) {
-      SCOPED_TRACE(p.text() + " on " + hwy::TargetName(targets & -targets));
+      SCOPED_TRACE(p.text());
       OpRun op(ctx, 1);
       p.call(op, true);
       p.compare_gradients(op.finish());
     }
-  }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  });
 }
 
 }  // namespace

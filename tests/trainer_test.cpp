@@ -12,8 +12,9 @@
 
 #include "../datasets/maze.h"
 #include "../models/policy_runtime.h"
+#include "op_case.h"
 
-namespace pwdice {
+namespace pwdice::test {
 namespace {
 
 Config small_config(const std::vector<std::pair<const char*, const char*>>& settings = {}) {
@@ -218,6 +219,48 @@ TEST(Trainer, WithAbsorbingStatesTheEndsAreNotCloned) {
   }
 }
 
+// Where nobody but the ends has a weight nothing is left to draw from.
+TEST(Trainer, WeightsOfNobodyAreAnError) {
+  Context ctx;
+  MixtureSpec spec;
+  spec.absorbing = AbsorbingRule::PwDice;
+  Mixture mixture = small_mixture(spec);
+  std::fill(mixture.offline.done.begin(), mixture.offline.done.end(), 1);
+  Trainer trainer(ctx, small_config({{"cost.distance", "none"}}), std::move(mixture));
+  expect_error(ErrorCode::NotFinite, "dual phase, step 6: the largest weight of the policy is not", [&] {
+    while (trainer.phase() != Phase::Done) trainer.advance(ctx);
+  });
+}
+
+TEST(Trainer, EndsAloneTeachNoMetric) {
+  Context ctx;
+  Mixture mixture = small_mixture();
+  std::fill(mixture.offline.done.begin(), mixture.offline.done.end(), 1);
+  expect_error(ErrorCode::InvalidArgument, "encoder: every transition is terminal",
+               [&] { Trainer(ctx, small_config(), std::move(mixture)); });
+}
+
+// The policy does not change the potentials, so runs that differ in the shaping alone have the same raw weights.
+TEST(Trainer, WeightsAreShapedAsTheConfigSays) {
+  Trained plain(small_config()), ahead(small_config({{"policy.lookahead", "5"}, {"policy.power", "2"}})),
+      balanced(small_config({{"policy.lookahead", "5"}, {"policy.balance", "steps"}, {"policy.cap", "0"}}));
+  const std::vector<int32_t>& step = plain.trainer.data().step();
+  const std::vector<float> raw = plain.trainer.weights(plain.ctx), got = ahead.trainer.weights(ahead.ctx);
+  std::vector<double> want(raw.size());
+  for (size_t i = 0; i < raw.size(); ++i) {
+    double product = 1, count = 0;
+    for (size_t j = i; j < raw.size() && j < i + 5 && (j == i || step[j] > step[j - 1]); ++j) product *= raw[j], ++count;
+    want[i] = std::pow(product, 2 / count);
+  }
+  const double top = *std::max_element(want.begin(), want.end());
+  for (size_t i = 0; i < raw.size(); ++i) ASSERT_NEAR(got[i], want[i] / top, 1e-4) << i;
+  std::map<int32_t, double> mass;
+  const std::vector<float> w = balanced.trainer.weights(balanced.ctx);
+  for (size_t i = 0; i < w.size(); ++i) mass[step[i]] += static_cast<double>(w[i]);
+  ASSERT_GT(mass.size(), 10u);
+  for (const auto& [t, sum] : mass) EXPECT_NEAR(sum, mass[0], 1e-4 * mass[0]) << "step " << t;
+}
+
 TEST(Trainer, ARunThatWouldNotTrainItsPolicyIsRefused) {
   Context ctx;
   const auto make = [&](const std::vector<std::pair<const char*, const char*>>& settings) {
@@ -273,4 +316,4 @@ TEST(Task, MixtureFollowsTheConfig) {
 }
 
 }  // namespace
-}  // namespace pwdice
+}  // namespace pwdice::test

@@ -27,8 +27,9 @@ inline Config tiny_config() {
   return config;
 }
 
-inline Mixture tiny_mixture() {
+inline Mixture tiny_mixture(AbsorbingRule absorbing = AbsorbingRule::None) {
   MixtureSpec spec;
+  spec.absorbing = absorbing;
   spec.expert_episode = 0;
   spec.max_episode_steps = make_maze()->info().max_steps;
   spec.weighting = ExpertWeighting::ExpTail;

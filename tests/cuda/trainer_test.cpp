@@ -69,5 +69,19 @@ TEST(CudaTrainer, ALossThatIsNotFiniteIsReported) {
   expect_error(ErrorCode::NotFinite, "contrastive phase, in or before step 3: ", [&] { trainer.check(gpu); });
 }
 
+// A weight pass cannot throw either; check() tells, once.
+TEST(CudaTrainer, WeightsOfNobodyAreReported) {
+  Context gpu({.backend = Backend::Cuda});
+  Mixture mixture = tiny_mixture(AbsorbingRule::PwDice);
+  std::fill(mixture.offline.done.begin(), mixture.offline.done.end(), 1);  // only ends: nobody is left
+  Config config = tiny_config();
+  set_value(config, "cost.distance", "none");  // a metric needs transitions that go on
+  Trainer trainer(gpu, config, std::move(mixture));
+  while (!trainer.has_weights()) trainer.advance(gpu);
+  expect_error(ErrorCode::NotFinite, "the largest weight of the policy is not a positive finite number",
+               [&] { trainer.check(gpu); });
+  EXPECT_NO_THROW(trainer.check(gpu));  // told once
+}
+
 }  // namespace
 }  // namespace pwdice::test
