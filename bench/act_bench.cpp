@@ -54,7 +54,7 @@ void register_act(Suite& suite) {
     }
     Machine one = suite.machine;
     one.flop_per_s /= suite.ctx.threads(), one.tanh_per_s /= suite.ctx.threads();
-    time_iterations(state, one, Work{2.0 * (11 * 256 + 256 * 256 + 256 * 3), 0, 3}, act);
+    time_iterations(state, suite.single, one, Work{2.0 * (11 * 256 + 256 * 256 + 256 * 3), 0, 3}, act);
   })->Unit(benchmark::kMicrosecond);
 }
 

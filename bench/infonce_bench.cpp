@@ -126,7 +126,7 @@ void add_op(Suite& suite, int64_t n, const std::shared_ptr<Medians>& medians) {
     Batch batch(n);
     batch.run(suite.ctx);
     if (!row_is_right(batch, n / 3)) return state.SkipWithError("the gradient is wrong");
-    time_iterations(state, suite.machine, loss_work(n), [&] { batch.run(suite.ctx); });
+    time_iterations(state, suite.ctx, suite.machine, loss_work(n), [&] { batch.run(suite.ctx); });
     const auto bytes = static_cast<double>(infonce_scratch_bytes(suite.ctx, n, kWidth));
     state.counters["scratch_MiB"] = bytes / (1 << 20);
     (*medians)[n] = state.counters["median_ms"].value;
@@ -164,7 +164,7 @@ void add_step(Suite& suite, int64_t n) {
     const DataTables data = make_tables(ctx, 4 * n, 1, 4 * n);
     const double before = resident_mib();
     Encoder encoder(ctx, data, {.batch = n}, 7);
-    time_iterations(state, suite.machine, work, [&] { encoder.step(ctx); });
+    time_iterations(state, suite.ctx, suite.machine, work, [&] { encoder.step(ctx); });
     state.counters["grown_MiB"] = resident_mib() - before;
   });
 }

@@ -94,7 +94,7 @@ void add_op(Suite& suite, const char* name, const Shape& s, Op op, double tanhs)
   add("op/linear/" + std::string(name) + "/" + shape, [&suite, s, op, work](benchmark::State& state) {
     Layer layer(s);
     if (!layer.right(suite.ctx)) return state.SkipWithError("the layer differs from its reference");
-    time_iterations(state, suite.machine, work, [&] { (layer.*op)(suite.ctx); });
+    time_iterations(state, suite.ctx, suite.machine, work, [&] { (layer.*op)(suite.ctx); });
   });
 }
 
@@ -106,20 +106,20 @@ void add_dnnl(Suite& suite, const Shape& s) {
   const auto name = [&](const char* op) { return "baseline/dnnl_sgemm/" + std::string(op) + "/" + shape; };
   add(name("forward"), [&suite, s, work](benchmark::State& state) {
     Layer l(s);
-    time_iterations(state, suite.machine, work, [&] {
+    time_iterations(state, suite.ctx, suite.machine, work, [&] {
       dnnl_sgemm('N', 'T', s.n, s.out, s.in, 1, l.x.data(), s.in, l.w.data(), s.in, 0, l.y.data(), s.out);
     });
   });
   add(name("input"), [&suite, s, work](benchmark::State& state) {
     Layer l(s);
-    time_iterations(state, suite.machine, work, [&] {
+    time_iterations(state, suite.ctx, suite.machine, work, [&] {
       dnnl_sgemm('N', 'N', s.n, s.in, s.out, 1, l.d_pre.data(), s.out, l.w.data(), s.in, 0, l.d_x.data(),
                  s.in);
     });
   });
   add(name("params"), [&suite, s, work](benchmark::State& state) {
     Layer l(s);
-    time_iterations(state, suite.machine, work, [&] {
+    time_iterations(state, suite.ctx, suite.machine, work, [&] {
       dnnl_sgemm('T', 'N', s.out, s.in, s.n, 1, l.d_pre.data(), s.out, l.x.data(), s.in, 0, l.d_w.data(),
                  s.in);
     });

@@ -92,20 +92,26 @@ namespace {
 using Burst = double (*)(float*);
 using Clock = std::chrono::steady_clock;
 
-// Each thread times its own bursts, all threads at once; the sum of their best.
+// What each thread reaches, all threads at once.
+std::vector<double> rates(Context& ctx, Burst burst) {
+  std::vector<double> rate(static_cast<size_t>(ctx.threads()));
+  ctx.pool().parallel_for(ctx.threads(), [&](int64_t, int thread) {
+    float sink = 0;
+    const auto start = Clock::now();
+    const double operations = burst(&sink);
+    const std::chrono::duration<double> time = Clock::now() - start;
+    rate[static_cast<size_t>(thread)] = operations / time.count();
+  });
+  return rate;
+}
+
+// The sum of the threads' best.
 double best_rate(Context& ctx, Burst burst) {
   constexpr int kBursts = 200;
-  const auto threads = static_cast<size_t>(ctx.threads());
-  std::vector<double> best(threads);
-  std::vector<float> sinks(threads * 16);
+  std::vector<double> best(static_cast<size_t>(ctx.threads()));
   for (int i = 0; i < kBursts; ++i) {
-    ctx.pool().parallel_for(ctx.threads(), [&](int64_t, int thread) {
-      const auto t = static_cast<size_t>(thread);
-      const auto start = Clock::now();
-      const double operations = burst(&sinks[t * 16]);
-      const std::chrono::duration<double> time = Clock::now() - start;
-      best[t] = std::max(best[t], operations / time.count());
-    });
+    const std::vector<double> now = rates(ctx, burst);
+    for (size_t t = 0; t < best.size(); ++t) best[t] = std::max(best[t], now[t]);
   }
   return std::accumulate(best.begin(), best.end(), 0.0);
 }
@@ -115,6 +121,16 @@ double best_rate(Context& ctx, Burst burst) {
 Machine measure_machine(Context& ctx) {
   return {best_rate(ctx, cpu::best_fma_burst), best_rate(ctx, cpu::best_exp_burst),
           best_rate(ctx, cpu::best_tanh_burst)};
+}
+
+double bound_seconds_now(Context& ctx, const Work& work) {
+  const auto seconds = [&](double operations, Burst burst) {
+    if (operations == 0) return 0.0;
+    const std::vector<double> now = rates(ctx, burst);
+    return operations / (*std::min_element(now.begin(), now.end()) * static_cast<double>(now.size()));
+  };
+  return seconds(work.flop, cpu::best_fma_burst) + seconds(work.exp, cpu::best_exp_burst) +
+         seconds(work.tanh, cpu::best_tanh_burst);
 }
 
 }  // namespace pwdice::bench

@@ -151,7 +151,7 @@ void add_mlp(Suite& suite, int64_t n, int64_t in, int64_t out) {
           Network net(n, in, out, Activation::Relu);
           net.forward(
               suite.ctx);  // backward then runs on its own leftovers: the time does not depend on them
-          time_iterations(state, suite.machine, work,
+          time_iterations(state, suite.ctx, suite.machine, work,
                           [&] { backward ? net.backward(suite.ctx) : net.forward(suite.ctx); });
         });
   }
@@ -172,7 +172,7 @@ void add_penalty(Suite& suite, int64_t n, int64_t in) {
             return state.SkipWithError("the penalty or its gradient is wrong");
           Network net(n, in, 1, Activation::Tanh);
           net.penalty(suite.ctx);
-          time_iterations(state, suite.machine, work,
+          time_iterations(state, suite.ctx, suite.machine, work,
                           [&] { backward ? net.penalty_backward(suite.ctx) : net.penalty(suite.ctx); });
         });
   }

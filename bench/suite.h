@@ -30,29 +30,43 @@ void register_act(Suite& suite);
 void register_infonce(Suite& suite);
 void register_transport(Suite& suite);
 
-// Times `body` and puts beside the mean that GoogleBenchmark prints: the median, the machine's bound for
-// `work` and how many times the bound the median is.
+inline double median(std::vector<double>& values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Times `body` and puts beside the mean that GoogleBenchmark prints: median and best, the machine's bound for
+// `work`, how many times the bound the median is, and the share of its best that the machine gave meanwhile.
 template <class Body>
-void time_iterations(benchmark::State& state, const Machine& machine, const Work& work, Body&& body) {
+void time_iterations(benchmark::State& state, Context& ctx, const Machine& machine, const Work& work,
+                     Body&& body) {
+  using Clock = std::chrono::steady_clock;
+  constexpr double kBetweenBursts = 5e-3;
   for (int i = 0; i < 3; ++i) body();
-  std::vector<double> seconds;
+  std::vector<double> seconds, bounds;
   seconds.reserve(static_cast<size_t>(state.max_iterations));
+  double since_burst = kBetweenBursts;
   for (auto _ : state) {
-    const auto start = std::chrono::steady_clock::now();
+    if (since_burst >= kBetweenBursts) {
+      state.PauseTiming();
+      bounds.push_back(bound_seconds_now(ctx, work)), since_burst = 0;
+      state.ResumeTiming();
+    }
+    const auto start = Clock::now();
     body();
-    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
-    seconds.push_back(time.count());
+    const std::chrono::duration<double> time = Clock::now() - start;
+    seconds.push_back(time.count()), since_burst += time.count();
   }
   if (seconds.empty()) return;
-  std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2),
-                   seconds.end());
-  const double median = seconds[seconds.size() / 2], bound = bound_seconds(machine, work);
-  state.counters["median_ms"] = median * 1e3;
+  const double middle = median(seconds), bound = bound_seconds(machine, work);
+  state.counters["median_ms"] = middle * 1e3;
   state.counters["best_ms"] = *std::min_element(seconds.begin(), seconds.end()) * 1e3;
   if (bound <= 0) return;
+  state.counters["machine"] = bound / median(bounds);
   state.counters["bound_ms"] = bound * 1e3;
-  state.counters["x_bound"] = median / bound;
-  state.counters["GFLOP/s"] = work.flop / median * 1e-9;
+  state.counters["x_bound"] = middle / bound;
+  state.counters["GFLOP/s"] = work.flop / middle * 1e-9;
 }
 
 // `run` is called as run(state).

@@ -125,7 +125,7 @@ void add_discriminator(Suite& suite, const Task& task) {
     }
     const DataTables data = make_data(ctx, task, 4096);
     Discriminator net(ctx, data, {.batch = kBatch}, kSeed);
-    time_iterations(state, suite.machine, work, [&] { net.step(ctx); });
+    time_iterations(state, suite.ctx, suite.machine, work, [&] { net.step(ctx); });
   });
 }
 
@@ -152,7 +152,7 @@ void add_policy(Suite& suite, const Task& task) {
     }
     const DataTables data = make_data(ctx, task, 4096);
     const auto actor = make(data);
-    time_iterations(state, suite.machine, work, [&] { actor->step(ctx); });
+    time_iterations(state, suite.ctx, suite.machine, work, [&] { actor->step(ctx); });
   });
 }
 
@@ -184,7 +184,7 @@ void add_mlp(Suite& suite) {
     }
     const float got = *params.find("net.2.bias").gradient().data;
     if (!close(got, want, 1)) return state.SkipWithError("the gradient is wrong");
-    time_iterations(state, suite.machine, mlp_work(kBatch, kIn, 1), pass);
+    time_iterations(state, suite.ctx, suite.machine, mlp_work(kBatch, kIn, 1), pass);
   });
 }
 

@@ -157,7 +157,7 @@ void add_op(Suite& suite, const char* kind, int64_t n, int64_t m, const Work& wo
     Pairs pairs(n, m);
     (pairs.*run)(suite.ctx);
     if (!right(pairs)) return state.SkipWithError("the result is wrong");
-    time_iterations(state, suite.machine, work, [&] { (pairs.*run)(suite.ctx); });
+    time_iterations(state, suite.ctx, suite.machine, work, [&] { (pairs.*run)(suite.ctx); });
   });
 }
 
@@ -200,7 +200,7 @@ void add_objective(Suite& suite, int64_t n, int64_t m) {
         if (!columns_are_right(pairs) || !close(static_cast<double>(loss), want, std::abs(want) + 1)) {
           return state.SkipWithError("the objective is wrong");
         }
-        time_iterations(state, suite.machine, work, evaluate);
+        time_iterations(state, suite.ctx, suite.machine, work, evaluate);
         state.counters["scratch_MiB"] =
             static_cast<double>(transport_scratch_bytes(suite.ctx, n, m, kFeatures)) / (1 << 20);
       });
@@ -253,7 +253,7 @@ void add_step(Suite& suite, const Dual& dual) {
         ctx, data,
         {{g.data(), rows + 1, kFeatures}, {e.data(), experts, kFeatures}, {reward.data(), rows + 1}},
         step_options(dual), 7);
-    time_iterations(state, suite.machine, step_work(dual), [&] { net.step(ctx); });
+    time_iterations(state, suite.ctx, suite.machine, step_work(dual), [&] { net.step(ctx); });
   });
 }
 
