@@ -9,15 +9,15 @@
 //
 // u, and the way from A and d_z2 back to v1, v2 and w0: infonce_rows-inl.h.
 //
-// train     A block of 48 rows of the softmax (24 for a large n) is computed whole and used three times while
-//           it is in the cache: maximum and exp, A, d_z2.                 n^2 (6 d flop + 1 exp)
 // forward   chunks of columns with a running maximum and sum per row.     n^2 (2 d flop + 1 exp)
 // backward  chunks of columns, p from the saved lse.                      n^2 (6 d flop + 1 exp)
+// train     forward over a block of rows, its chunks kept in the cache; then A and d_z2 from them, chunks that
+//           were shifted by an earlier maximum corrected.                 n^2 (6 d flop + 1 exp)
 //
 // Work      d_z2 sums over rows, so the rows are cut into at most 8 sections by shape, each with its own d_z2
 //           and its blocks in order; sections are added in order at the end: same bits on any number of
 //           threads.
-// Numerics  scores in units of log 2; exact row maxima; columns past n are -inf before the maximum is taken;
+// Numerics  scores in units of log 2; running row maxima; columns past n are -inf before the maximum is taken;
 //           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
 //           the loss is double.
 // Memory    u, z2 twice, the sections' d_z2 (16 MiB at most, two at least) and a block per thread: O(n d).
@@ -39,6 +39,10 @@ HWY_BEFORE_NAMESPACE();
 namespace pwdice::cpu {
 namespace HWY_NAMESPACE {
 namespace {
+
+// A row is shifted anew when a score exceeds its shift by so much: 2^16 does no harm, and seldom a chunk has to be
+// corrected.
+constexpr float kSlack = 16.f;
 
 constexpr double kInfoNceLn2 = 0.6931471805599453, kInfoNceLog2e = 1.4426950408889634;
 
@@ -75,78 +79,68 @@ struct QueryBlock {
   }
 };
 
-// out[r][j] = s of rows [rows) of the block and columns [col, col + cols).
-void score_columns(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block, Range rows,
-                   int64_t col, int64_t cols, float* out, int64_t stride) {
-  static constexpr float kZeros[Tile::kRows] = {};
-  TileInput in{};
-  in.row = in.row_norm = kZeros;
-  in.depth = s.d;
-  in.scale = 1.f;
-  for (int64_t j = col; j < col + cols; j += Tile::kCols) {
-    in.panel = b.z2_scores + j * s.d;
-    in.col = in.col_norm = b.column + j;
-    for (int64_t r = rows.begin; r < rows.end; r += Tile::kRows) {
-      in.strip = block.strips + r * s.d;
-      score_tile<Form::Dot>(in, out + r * stride + (j - col), stride);
+// out[r][j] = s of the block's rows and columns [col, col + cols), rows kChunk apart.
+void score_columns(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block, int64_t col,
+                   int64_t cols, float* out) {
+  constexpr int64_t kStride = InfoNceShape::kChunk;
+  const FloatTag d;
+  for (int64_t j = 0; j < cols; j += Tile::kCols) {
+    const float* const panel = b.z2_scores + (col + j) * s.d;
+    for (int64_t r = 0; r < block.count; r += Tile::kRows) {
+      float* const to = out + r * kStride + j;
+      tile_sums<Tile::kRows, Along::Columns>(s.d, block.strips + r * s.d, Tile::kRows, panel,
+                                             [&](int row, int64_t c, Floats sum)
+                                                 HWY_ATTR { hn::Store(sum, d, to + row * kStride + c); });
     }
   }
+  const int64_t real = std::min(cols, s.n - col);
+  for (int64_t r = 0; r < block.count && real < cols; ++r)
+    std::fill(out + r * kStride + real, out + r * kStride + cols, -INFINITY);
 }
 
-float row_max(const float* s, int64_t n) {
+// The largest of s in each lane.
+HWY_INLINE Floats lane_max(const float* s, int64_t n) {
   const FloatTag d;
   Floats top0 = hn::Set(d, -INFINITY), top1 = top0;
   for (int64_t j = 0; j < n; j += Tile::kCols) {
-    top0 = hn::Max(top0, hn::LoadU(d, s + j));
-    top1 = hn::Max(top1, hn::LoadU(d, s + j + kLanes));
+    top0 = hn::Max(top0, hn::Load(d, s + j));
+    top1 = hn::Max(top1, hn::Load(d, s + j + kLanes));
   }
-  return hn::GetLane(hn::MaxOfLanes(d, hn::Max(top0, top1)));
+  return hn::Max(top0, top1);
 }
 
 // s becomes 2^(s - shift); returns the sum.
-HWY_NOINLINE double exp_in_place(float* s, int64_t n, float shift) {
+HWY_INLINE double exp_in_place(float* s, int64_t n, float shift) {
   const FloatTag d;
   const Floats m = hn::Set(d, shift);
   Floats sum0 = hn::Zero(d), sum1 = hn::Zero(d);
   for (int64_t j = 0; j < n; j += Tile::kCols) {
-    const Floats e0 = exp2_nonpositive(d, hn::Sub(hn::LoadU(d, s + j), m));
-    const Floats e1 = exp2_nonpositive(d, hn::Sub(hn::LoadU(d, s + j + kLanes), m));
-    hn::StoreU(e0, d, s + j);
-    hn::StoreU(e1, d, s + j + kLanes);
+    const Floats e0 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + j), m));
+    const Floats e1 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + j + kLanes), m));
+    hn::Store(e0, d, s + j);
+    hn::Store(e1, d, s + j + kLanes);
     sum0 = hn::Add(sum0, e0);
     sum1 = hn::Add(sum1, e1);
   }
-  HWY_ALIGN float lanes[Tile::kCols];
-  hn::Store(sum0, d, lanes);
-  hn::Store(sum1, d, lanes + kLanes);
-  double sum = 0;
-  for (const float lane : lanes) sum += static_cast<double>(lane);
-  return sum;
+  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1))));
 }
 
 // -- gradients of one block ------------------------------------------------------------------------------
 
-// A += P z2 and d_z2 += P^T (weighted u), P without its diagonal, for columns [col, col + cols), a
-// chunk at a time; p(0, col) is at `p`. `first`: the section's d_z2 has no value yet.
+// A += P z2 and d_z2 += P^T (weighted u), P without its diagonal, for the chunk of columns [col, col + cols)
+// in `p`. `first`: the section's d_z2 has no value yet.
 void add_gradients(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& block, const float* p,
-                   int64_t stride, int64_t col, int64_t cols, float* d_z2, bool first) {
-  constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
-  for (int64_t j0 = col; j0 < col + cols; j0 += kChunk) {
-    const int64_t width = std::min(kChunk, col + cols - j0);
-    const float* const chunk = p + (j0 - col);
-    for (int64_t panel = 0; panel < s.panels; ++panel) {
-      const float* const z2 = b.z2 + (panel * s.cols + j0) * Tile::kCols;
-      for (int64_t r = 0; r < block.count; r += Tile::kRows) {
-        tile_product<Tile::kRows, Along::Rows>(width, chunk + r * stride, stride, z2,
-                                               block.a + (panel * kRows + r) * Tile::kCols, j0 > 0);
-      }
-      float* const to = d_z2 + (panel * s.cols + j0) * Tile::kCols;
-      const float* const u = block.scaled + panel * block.count * Tile::kCols;
-      for (int64_t j = 0; j < width; j += Tile::kRows) {
-        tile_product<Tile::kRows, Along::Columns>(block.count, chunk + j, stride, u, to + j * Tile::kCols,
-                                                  !first);
-      }
+                   int64_t col, int64_t cols, float* d_z2, bool first) {
+  constexpr int64_t kStride = InfoNceShape::kChunk;
+  for (int64_t panel = 0; panel < s.panels; ++panel) {
+    const int64_t at = (panel * s.cols + col) * Tile::kCols;
+    for (int64_t r = 0; r < block.count; r += Tile::kRows) {
+      tile_product<Tile::kRows, Along::Rows>(cols, p + r * kStride, kStride, b.z2 + at,
+                                             block.a + (panel * QueryBlock::kRows + r) * Tile::kCols,
+                                             col > 0);
     }
+    tile_rows<Along::Columns>(cols, block.count, p, kStride, block.scaled + panel * block.count * Tile::kCols,
+                              d_z2 + at, !first);
   }
 }
 
@@ -197,41 +191,50 @@ struct RowSoftmax {
   float max = -INFINITY, own = 0.f;  // max: of the other columns
   double others = 0;                 // sum of 2^(s - max) over them
 
+  void raise(float top) {
+    others *= std::exp2(static_cast<double>(max) - static_cast<double>(top));
+    max = top;
+  }
   float shift() const { return std::max(max, own); }
   double total() const { return scaled_others() + own_weight(); }  // relative to shift()
-  double scaled_others() const {
-    return max == -INFINITY ? others
-                            : others * std::exp2(static_cast<double>(max) - static_cast<double>(shift()));
+  double scaled_others() const { return others * scale(); }
+  double scale() const {
+    return max == -INFINITY ? 1.0 : std::exp2(static_cast<double>(max) - static_cast<double>(shift()));
   }
   double own_weight() const { return std::exp2(static_cast<double>(own) - static_cast<double>(shift())); }
   double lse() const { return static_cast<double>(shift()) * kInfoNceLn2 + std::log(total()); }
-  double loss() const {  // lse - s_ii
+  double weight() const { return scale() / total(); }  // p_ij = weight() 2^(s_ij - max)
+  double loss() const {                                // lse - s_ii
     if (own >= max) return std::log1p(scaled_others());
     return lse() - static_cast<double>(own) * kInfoNceLn2;
   }
 };
 
-// Running maximum and sum of each row over the chunks; lse and the loss of the block.
+// 2^(s - max) of the chunk of columns [col, col + cols) to `p`, max and sum of each row so far to `rows`.
+void softmax_chunk(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block, int64_t col,
+                   int64_t cols, float* p, RowSoftmax* rows) {
+  const FloatTag d;
+  score_columns(s, b, block, col, cols, p);
+  for (int64_t r = 0; r < block.count; ++r, p += InfoNceShape::kChunk) {
+    RowSoftmax& row = rows[r];
+    const int64_t own = block.rows.begin + r - col;
+    if (own >= 0 && own < cols) row.own = std::exchange(p[own], -INFINITY);
+    const Floats top = lane_max(p, cols);
+    if (!hn::AllFalse(d, hn::Gt(top, hn::Set(d, row.max + kSlack)))) {
+      row.raise(hn::GetLane(hn::MaxOfLanes(d, top)));
+    }
+    row.others += exp_in_place(p, cols, row.max == -INFINITY ? 0.f : row.max);  // -inf: its own column alone
+  }
+}
+
 void forward_block(const InfoNceShape& s, const InfoNceBuffers& b, int64_t index, Vec<float> lse) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
-  HWY_ALIGN float tile[kRows * kChunk];
+  HWY_ALIGN float p[kRows * kChunk];
   QueryBlock block;
   block.load(s, b.u, s.block_rows(index));
   RowSoftmax rows[kRows];
   for (int64_t j = 0; j < s.cols; j += kChunk) {
-    const int64_t width = std::min(kChunk, s.cols - j);
-    score_columns(s, b, block, {0, block.count}, j, width, tile, kChunk);
-    for (int64_t r = 0; r < block.count; ++r) {
-      float* const row = tile + r * kChunk;
-      const int64_t own = block.rows.begin + r - j;
-      if (own >= 0 && own < width) rows[r].own = std::exchange(row[own], -INFINITY);
-      const float top = row_max(row, width);
-      if (top > rows[r].max) {
-        rows[r].others *= std::exp2(static_cast<double>(rows[r].max) - static_cast<double>(top));
-        rows[r].max = top;
-      }
-      if (rows[r].max != -INFINITY) rows[r].others += exp_in_place(row, width, rows[r].max);
-    }
+    softmax_chunk(s, b, block, j, std::min(kChunk, s.cols - j), p, rows);
   }
   double loss = 0;
   for (int64_t r = 0; r < block.count; ++r) {
@@ -253,7 +256,7 @@ void forward(Context& ctx, const InfoNceForward& op) {
 void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceBackward& op, int64_t index,
                     float* d_z2, bool first) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
-  HWY_ALIGN float tile[kRows * kChunk];
+  HWY_ALIGN float p[kRows * kChunk];
   float weight[kRows], u_weight[kRows];
   double others[kRows] = {};
   const double g_over_n = static_cast<double>(op.d_loss[0]) / static_cast<double>(s.n);
@@ -264,15 +267,15 @@ void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNc
   block.scale(s, b.u, u_weight);
   for (int64_t j = 0; j < s.cols; j += kChunk) {
     const int64_t width = std::min(kChunk, s.cols - j);
-    score_columns(s, b, block, {0, block.count}, j, width, tile, kChunk);
+    score_columns(s, b, block, j, width, p);
     for (int64_t r = 0; r < block.count; ++r) {
-      float* const row = tile + r * kChunk;
+      float* const row = p + r * kChunk;
       const double lse = static_cast<double>(op.lse[block.rows.begin + r]) * kInfoNceLog2e;
       const int64_t own = block.rows.begin + r - j;
       if (own >= 0 && own < width) row[own] = -INFINITY;
       others[r] += exp_in_place(row, width, static_cast<float>(lse));
     }
-    add_gradients(s, b, block, tile, kChunk, j, width, d_z2, first);
+    add_gradients(s, b, block, p, j, width, d_z2, first);
   }
   add_diagonal(s, b, block, others, d_z2);
   store_queries(s, block, weight, op.d_v1);
@@ -285,7 +288,7 @@ void backward(Context& ctx, const InfoNceBackward& op) {
   prepare(ctx.pool(), op.in, s, b);
   ctx.pool().parallel_for(s.sections, [&](int64_t section, int) HWY_ATTR {
     float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
-    const Range blocks = chunk_range(s.blocks, s.section_blocks, section);
+    const Range blocks = s.section_blocks(section);
     for (int64_t block = blocks.begin; block < blocks.end; ++block) {
       backward_block(s, b, op, block, d_z2, block == blocks.begin);
     }
@@ -293,34 +296,46 @@ void backward(Context& ctx, const InfoNceBackward& op) {
   finish_gradients(ctx.pool(), op.in, s, b, op.d_v1, op.d_v2, op.d_w0);
 }
 
-// One block of whole rows; `p` has s.rows x s.stride() floats.
+// Brings a chunk that was shifted by an earlier maximum to that of the whole row.
+void correct_shift(const float* shift, int64_t count, int64_t cols, const RowSoftmax* rows, float* p) {
+  const FloatTag d;
+  for (int64_t r = 0; r < count; ++r, p += InfoNceShape::kChunk) {
+    if (!(shift[r] < rows[r].max)) continue;
+    const Floats scale = hn::Set(d, std::exp2(shift[r] - rows[r].max));
+    for (int64_t j = 0; j < cols; j += kLanes) hn::Store(hn::Mul(hn::Load(d, p + j), scale), d, p + j);
+  }
+}
+
+// `kept` has s.kept_floats(): of each chunk p, then what each row was shifted by.
 void train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTrain& op, int64_t index,
-                 float* p, float* d_z2, bool first) {
-  constexpr int64_t kRows = InfoNceShape::kMaxRows, kPart = PairBlock::kRows;
-  const double n = static_cast<double>(s.n);
+                 float* kept, float* d_z2, bool first) {
+  constexpr int64_t kRows = InfoNceShape::kMaxRows;
+  const auto p = [&](int64_t chunk) { return kept + chunk * s.chunk_floats(); };
+  const auto shift = [&](int64_t chunk) { return p(chunk) + s.rows * InfoNceShape::kChunk; };
   QueryBlock block;
   block.load(s, b.u, s.block_rows(index));
+  RowSoftmax rows[kRows];
+  for (int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
+    const Range cols = s.chunk_cols(chunk);
+    softmax_chunk(s, b, block, cols.begin, cols.end - cols.begin, p(chunk), rows);
+    for (int64_t r = 0; r < block.count; ++r) shift(chunk)[r] = rows[r].max;
+  }
   float weight[kRows], u_weight[kRows];
   double others[kRows], loss = 0;
-  // Part by part, so that the scores are still in the L2 cache when they are exponentiated.
-  for (int64_t part = 0; part < block.count; part += kPart) {
-    const Range rows{part, std::min(part + kPart, block.count)};
-    score_columns(s, b, block, rows, 0, s.cols, p, s.stride());
-    for (int64_t r = rows.begin; r < rows.end; ++r) {
-      float* const row = p + r * s.stride();
-      RowSoftmax softmax;
-      softmax.own = std::exchange(row[block.rows.begin + r], -INFINITY);
-      softmax.max = std::max(row_max(row, s.cols), softmax.own);
-      softmax.others = exp_in_place(row, s.cols, softmax.max);
-      loss += softmax.loss();
-      others[r] = softmax.others;
-      weight[r] = static_cast<float>(1 / (n * softmax.total()));
-      u_weight[r] = static_cast<float>(kInfoNceLn2 / (n * softmax.total()));
-    }
+  for (int64_t r = 0; r < block.count; ++r) {
+    loss += rows[r].loss();
+    others[r] = rows[r].others;
+    const double share = rows[r].weight() / static_cast<double>(s.n);
+    weight[r] = static_cast<float>(share);
+    u_weight[r] = static_cast<float>(kInfoNceLn2 * share);
   }
   b.loss[index] = loss;
   block.scale(s, b.u, u_weight);
-  add_gradients(s, b, block, p, s.stride(), 0, s.cols, d_z2, first);
+  for (int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
+    const Range cols = s.chunk_cols(chunk);
+    correct_shift(shift(chunk), block.count, cols.end - cols.begin, rows, p(chunk));
+    add_gradients(s, b, block, p(chunk), cols.begin, cols.end - cols.begin, d_z2, first);
+  }
   add_diagonal(s, b, block, others, d_z2);
   store_queries(s, block, weight, op.d_v1);
 }
@@ -330,14 +345,14 @@ void train(Context& ctx, const InfoNceTrain& op) {
   const ScratchScope scope(ctx.scratch());
   const InfoNceShape s(op.in.v1.rows, op.in.v1.cols);
   const InfoNceBuffers b = take_buffers(ctx.scratch(), name, s, true);
-  const int64_t size = s.rows * s.stride();
-  float* p = ctx.scratch().take<float>(std::min<int64_t>(ctx.threads(), s.sections) * size, name);
+  const int64_t threads = std::min<int64_t>(ctx.threads(), s.sections);
+  float* const kept = ctx.scratch().take<float>(threads * s.kept_floats(), name);
   prepare(ctx.pool(), op.in, s, b);
   ctx.pool().parallel_for(s.sections, [&](int64_t section, int thread) HWY_ATTR {
     float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
-    const Range blocks = chunk_range(s.blocks, s.section_blocks, section);
+    const Range blocks = s.section_blocks(section);
     for (int64_t block = blocks.begin; block < blocks.end; ++block) {
-      train_block(s, b, op, block, p + thread * size, d_z2, block == blocks.begin);
+      train_block(s, b, op, block, kept + thread * s.kept_floats(), d_z2, block == blocks.begin);
     }
   });
   op.loss[0] = mean_loss(s, b.loss);
@@ -357,8 +372,8 @@ size_t scratch_bytes(int threads, int64_t n, int64_t d) {
         bytes += Scratch::rounded(static_cast<size_t>(count) * sizeof(double));
         return static_cast<double*>(nullptr);
       });
-  const int64_t blocks = std::min<int64_t>(threads, s.sections) * s.rows * s.stride();
-  return bytes + Scratch::rounded(static_cast<size_t>(blocks) * sizeof(float));
+  const int64_t kept = std::min<int64_t>(threads, s.sections) * s.kept_floats();
+  return bytes + Scratch::rounded(static_cast<size_t>(kept) * sizeof(float));
 }
 
 }  // namespace

@@ -28,39 +28,46 @@ namespace HWY_NAMESPACE {
 
 // Sizes that follow from (n, d) alone.
 struct InfoNceShape {
-  // Rows of a block of the softmax: the more, the longer the sums of d_z2 run in registers; fewer for a large
-  // n, so that whole rows stay in the cache. Measured on Zen 3 at n = 4096: 24 rows 45.0 ms, 48 rows 43.5, 96
-  // rows 43.7.
+  // Rows of a block: the more, the longer the sums of d_z2 run in registers; fewer for a large n, so that the
+  // kept chunks stay in the cache.
   static constexpr int64_t kMaxRows = 2 * PairBlock::kRows, kMaxTall = 16384;
-  // Columns of a chunk of the gradient products: a chunk of z2 and of d_z2 fits the L1 cache at d = 32.
-  static constexpr int64_t kChunk = PairBlock::kUnit * std::max<int64_t>(1, 96 / PairBlock::kUnit);
+  // Columns of a chunk: its scores, z2 and d_z2 fit the L1 cache, or nearly so, at d = 32.
+  static constexpr int64_t kChunk = 96;
   static constexpr int64_t kSectionBytes = int64_t{16} << 20, kMaxSections = 8, kRowChunks = 16,
                            kMinRowChunk = 256;
+  static_assert(kChunk % Tile::kCols == 0);
 
   int64_t n, d;
   int64_t panels;        // of Tile::kCols columns that hold one embedding
   int64_t height;        // d rounded up to whole tiles
-  int64_t cols;          // n rounded up to whole tiles both ways
+  int64_t cols;          // n rounded up to whole panels
   int64_t rows, blocks;  // of one block, and how many of them
-  int64_t sections, section_blocks;
+  int64_t sections;
   int64_t row_chunk;
 
   InfoNceShape(int64_t count, int64_t width) : n(count), d(width) {
     panels = chunk_count(d, Tile::kCols);
     height = chunk_count(d, Tile::kRows) * Tile::kRows;
-    cols = chunk_count(n, PairBlock::kUnit) * PairBlock::kUnit;
+    cols = chunk_count(n, Tile::kCols) * Tile::kCols;
     rows = n <= kMaxTall ? kMaxRows : kMaxRows / 2;
     blocks = chunk_count(n, rows);
     const int64_t fit = kSectionBytes / (cols * padded() * static_cast<int64_t>(sizeof(float)));
-    section_blocks = chunk_count(blocks, std::min(blocks, std::clamp<int64_t>(fit, 2, kMaxSections)));
-    sections = chunk_count(blocks, section_blocks);
+    sections = std::min(blocks, std::clamp<int64_t>(fit, 2, kMaxSections));
     row_chunk = std::max(kMinRowChunk, chunk_count(n, kRowChunks));
     row_chunk = chunk_count(row_chunk, PairBlock::kRows) * PairBlock::kRows;
   }
   int64_t padded() const { return panels * Tile::kCols; }
-  int64_t stride() const { return cols + 16; }  // of a whole block of scores: no power of two
+  int64_t chunks() const { return chunk_count(cols, kChunk); }
+  int64_t chunk_floats() const {
+    return rows * (kChunk + 16);
+  }  // p and a shift, each row in whole cache lines
+  int64_t kept_floats() const { return chunks() * chunk_floats(); }  // of one block
   int64_t row_chunks() const { return chunk_count(n, row_chunk); }
   Range block_rows(int64_t block) const { return chunk_range(n, rows, block); }
+  Range chunk_cols(int64_t chunk) const { return chunk_range(cols, kChunk, chunk); }
+  Range section_blocks(int64_t section) const {  // as even as can be
+    return {section * blocks / sections, (section + 1) * blocks / sections};
+  }
 };
 
 // Scratch of one call.
@@ -70,7 +77,6 @@ struct InfoNceBuffers {
   float *inv1, *inv2;           // (n): 1/|v|, 0 for a zero row, 1 without normalisation
   float* u;                     // (n, padded)
   float* z2_scores;             // (cols / kCols, d, kCols): z2 as the columns of the scores
-  float* column;                // (cols): 0, -inf past n
   float* z2;                    // (panels, cols, kCols): z2 as a right operand
   float* d_z2;                  // (sections, panels, cols, kCols)
   double *d_m_parts, *d_m;      // (row_chunks, d, d), (d, d)
@@ -89,7 +95,6 @@ InfoNceBuffers lay_out(const InfoNceShape& s, bool gradients, const TakeFloats& 
   b.inv2 = floats(s.n);
   b.u = floats(s.n * s.padded());
   b.z2_scores = floats(s.cols * s.d);
-  b.column = floats(s.cols);
   b.loss = doubles(s.blocks);
   if (!gradients) return b;
   b.z2 = floats(s.cols * s.padded());
@@ -145,7 +150,6 @@ HWY_INLINE void key_panel(const InfoNce& in, const InfoNceShape& s, const InfoNc
   const int64_t count = std::clamp<int64_t>(s.n - first, 0, Tile::kCols);
   std::fill_n(rows, Tile::kCols * s.d, 0.f);
   for (int64_t c = 0; c < Tile::kCols; ++c) {
-    b.column[first + c] = c < count ? 0.f : -INFINITY;
     if (c >= count) continue;
     const float* v = in.v2.row(first + c);
     const float inv = in.normalise ? inverse_norm(v, s.d) : 1.f;
@@ -168,7 +172,8 @@ inline void prepare(ThreadPool& pool, const InfoNce& in, const InfoNceShape& s, 
     pack_panels(b.m + k0, s.d, s.d, width, b.m_panels + k0 * s.d);
     pack_panel_transposed(b.m + k0 * s.d, s.d, s.d, width, b.mt_panels + k0 * s.d);
   }
-  const int64_t step = 8 * PairBlock::kUnit, chunks = chunk_count(s.cols, step);
+  constexpr int64_t step = 384;
+  const int64_t chunks = chunk_count(s.cols, step);
   pool.parallel_for(2 * chunks, [&](int64_t chunk, int) HWY_ATTR {
     const Range range = chunk_range(s.cols, step, chunk % chunks);
     if (chunk < chunks) {
