@@ -107,7 +107,7 @@ std::vector<double> rates(Context& ctx, Burst burst) {
 
 // The sum of the threads' best.
 double best_rate(Context& ctx, Burst burst) {
-  constexpr int kBursts = 200;
+  constexpr int kBursts = 600;
   std::vector<double> best(static_cast<size_t>(ctx.threads()));
   for (int i = 0; i < kBursts; ++i) {
     const std::vector<double> now = rates(ctx, burst);

@@ -33,6 +33,20 @@ namespace HWY_NAMESPACE {
 inline int64_t panel_count(int64_t cols) { return chunk_count(cols, Tile::kCols); }
 inline int64_t strip_count(int64_t rows) { return chunk_count(rows, Tile::kRows); }
 
+// Rows in parts of at most `most`, a multiple of Tile::kRows: whole tiles, as even as can be.
+struct RowParts {
+  Range rows;
+  int64_t tiles, count;
+
+  RowParts(Range range, int64_t most) : rows(range), tiles(strip_count(range.end - range.begin)) {
+    count = chunk_count(tiles, most / Tile::kRows);
+  }
+  Range operator[](int64_t part) const {
+    const Range t = even_range(tiles, count, part);
+    return {rows.begin + t.begin * Tile::kRows, std::min(rows.begin + t.end * Tile::kRows, rows.end)};
+  }
+};
+
 // A (k, n) right operand in panels.
 struct Panels {
   const float* data = nullptr;
@@ -164,13 +178,13 @@ template <class Sink>
 HWY_INLINE void multiply_chunk(Mat<const float> a, const Panels& b, Range rows, Range panels,
                                const Sink& sink) {
   constexpr int64_t kShallow = 32;  // all panels of a layer fit into L1
-  const int64_t step = b.depth <= kShallow ? Tile::kRows : Tile::kBlockRows;
-  for (int64_t begin = rows.begin; begin < rows.end; begin += step) {
-    const int64_t end = std::min(begin + step, rows.end);
+  const RowParts parts(rows, b.depth <= kShallow ? Tile::kRows : Tile::kBlockRows);
+  for (int64_t part = 0; part < parts.count; ++part) {
+    const Range block = parts[part];
     for (int64_t panel = panels.begin; panel < panels.end; ++panel) {
-      for (int64_t row = begin; row < end; row += Tile::kRows) {
-        multiply_tile(a, b, {row, std::min<int64_t>(row + Tile::kRows, end)}, panel, panel == panels.begin,
-                      sink);
+      for (int64_t row = block.begin; row < block.end; row += Tile::kRows) {
+        multiply_tile(a, b, {row, std::min<int64_t>(row + Tile::kRows, block.end)}, panel,
+                      panel == panels.begin, sink);
       }
     }
   }

@@ -36,19 +36,8 @@ namespace HWY_NAMESPACE {
 
 inline constexpr int64_t kPassRows = 2 * Tile::kBlockRows;
 
-// Rows dealt out to threads where nothing is summed over them: about 64 at a time, in an even number of
-// chunks, so that two threads finish together.
-struct RowChunks {
-  static constexpr int64_t kMostRows = 64 + Tile::kRows;
-  int64_t n, step;
-
-  explicit RowChunks(int64_t rows) : n(rows) {
-    const int64_t chunks = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(chunk_count(n, 64))));
-    step = std::max<int64_t>(1, chunk_count(chunk_count(n, chunks), Tile::kRows)) * Tile::kRows;
-  }
-  int64_t count() const { return chunk_count(n, step); }
-  Range rows(int64_t chunk) const { return chunk_range(n, step, chunk); }
-};
+// Rows dealt out to threads where nothing is summed over them.
+inline RowParts row_chunks(int64_t n) { return RowParts({0, n}, Tile::kBlockRows); }
 
 template <class Sink>
 HWY_INLINE void product_rows(Mat<const float> a, const Panels& b, Range rows, const Sink& sink) {
@@ -73,8 +62,8 @@ HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride,
 }
 
 // A panel of B is packed and stays in L1 while the columns of A pass by.
-using RowParts = std::initializer_list<Mat<const float>>;
-inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, RowParts b, Mat<float> c, bool add) {
+using Stacked = std::initializer_list<Mat<const float>>;
+inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<float> c, bool add) {
   HWY_ALIGN float panel[kPassRows * Tile::kCols];
   const int64_t depth = a.rows;
   for (int64_t col = 0; col < c.cols; col += Tile::kCols) {
@@ -113,7 +102,13 @@ class SliceSums {
   }
 
   int64_t slices() const { return slices_; }
-  Range rows(int64_t slice) const { return chunk_range(n_, chunk_count(n_, slices_), slice); }
+  // of a slice, in blocks of at most `most` rows; one block at least: the sums over no rows are zero
+  template <class Block>
+  void for_each_block(int64_t slice, int64_t most, const Block& block) const {
+    const RowParts parts(even_range(n_, slices_, slice), most);
+    if (parts.count == 0) block(Range{0, 0}, true);
+    for (int64_t part = 0; part < parts.count; ++part) block(parts[part], part == 0);
+  }
 
   // d_W of target t, and the column sums that become its d_b.
   Mat<float> d_w(int64_t slice, size_t t) const {

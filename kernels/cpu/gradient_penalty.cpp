@@ -107,13 +107,13 @@ void forward(Context& ctx, const GradientPenaltyForward& op) {
   const ForwardPanels panels{
       packed(ctx, op.w1, Operand::Transposed, name), packed(ctx, op.w2, Operand::Transposed, name),
       packed(ctx, op.w2, Operand::Plain, name), packed(ctx, op.w1, Operand::Plain, name)};
-  const int64_t most = RowChunks::kMostRows, m = op.w1.rows;
+  const int64_t most = Tile::kBlockRows, m = op.w1.rows;
   const Mat<float> u2 = take_hidden(ctx, ctx.threads() * most, m, name);
   const Mat<float> u1 = take_hidden(ctx, ctx.threads() * most, m, name);
-  const RowChunks chunks(op.x.rows);
-  ctx.pool().parallel_for(chunks.count(), [&](int64_t chunk, int thread) HWY_ATTR {
+  const RowParts chunks = row_chunks(op.x.rows);
+  ctx.pool().parallel_for(chunks.count, [&](int64_t chunk, int thread) HWY_ATTR {
     const Range own{thread * most, (thread + 1) * most};
-    forward_rows<kAct>(op, panels, chunks.rows(chunk), rows_of(u2, own), rows_of(u1, own));
+    forward_rows<kAct>(op, panels, chunks[chunk], rows_of(u2, own), rows_of(u1, own));
   });
   penalty(op);
 }
@@ -213,12 +213,9 @@ void backward(Context& ctx, const GradientPenaltyBackward& op) {
   float* memory = ctx.scratch().take<float>(ctx.threads() * floats, name);
   ctx.pool().parallel_for(sums.slices(), [&](int64_t slice, int thread) HWY_ATTR {
     const BlockScratch own(memory + thread * floats, d, m);
-    const Range rows = sums.rows(slice);
-    int64_t row = rows.begin;
-    do {  // once at least: the sums over no rows are zero
-      const Range block{row, std::min(row + Tile::kBlockRows, rows.end)};
-      backward_block<kAct>(op, panels, own, sums, slice, block, row == rows.begin);
-    } while ((row += Tile::kBlockRows) < rows.end);
+    sums.for_each_block(slice, Tile::kBlockRows, [&](Range rows, bool first) HWY_ATTR {
+      backward_block<kAct>(op, panels, own, sums, slice, rows, first);
+    });
   });
   sums.add_up(ctx.pool());
 }

@@ -40,9 +40,9 @@ namespace pwdice::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A row is shifted anew when a score exceeds its shift by so much: 2^16 does no harm, and seldom a chunk has to be
-// corrected.
-constexpr float kSlack = 16.f;
+// A row is shifted anew when a score exceeds its shift by so much. 2^64 times 65,536 columns is far from the
+// largest float, and seldom does a chunk have to be corrected.
+constexpr float kSlack = 64.f;
 
 constexpr double kInfoNceLn2 = 0.6931471805599453, kInfoNceLog2e = 1.4426950408889634;
 
@@ -70,10 +70,11 @@ struct QueryBlock {
   }
   // scaled_r = weight_r u_r
   void scale(const InfoNceShape& s, const float* u, const float* weight) {
-    for (int64_t r = 0; r < count; ++r) {
-      const float* from = u + (rows.begin + r) * s.padded();
-      for (int64_t k = 0; k < s.padded(); ++k) {
-        scaled[(k / Tile::kCols * count + r) * Tile::kCols + k % Tile::kCols] = from[k] * weight[r];
+    float* to = scaled;
+    for (int64_t panel = 0; panel < s.panels; ++panel) {
+      for (int64_t r = 0; r < count; ++r, to += Tile::kCols) {
+        const float* from = u + (rows.begin + r) * s.padded() + panel * Tile::kCols;
+        for (int64_t c = 0; c < Tile::kCols; ++c) to[c] = from[c] * weight[r];
       }
     }
   }
@@ -163,10 +164,12 @@ void add_diagonal(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& bl
 
 // A_i = weight_i a_i, to its place in d_v1.
 void store_queries(const InfoNceShape& s, const QueryBlock& block, const float* weight, Mat<float> d_v1) {
-  for (int64_t r = 0; r < block.count; ++r) {
-    for (int64_t k = 0; k < s.d; ++k) {
-      const int64_t at = (k / Tile::kCols * QueryBlock::kRows + r) * Tile::kCols + k % Tile::kCols;
-      d_v1(block.rows.begin + r, k) = block.a[at] * weight[r];
+  for (int64_t panel = 0; panel < s.panels; ++panel) {
+    const int64_t k0 = panel * Tile::kCols, width = std::min(Tile::kCols, s.d - k0);
+    for (int64_t r = 0; r < block.count; ++r) {
+      const float* a = block.a + (panel * QueryBlock::kRows + r) * Tile::kCols;
+      float* to = d_v1.row(block.rows.begin + r) + k0;
+      for (int64_t c = 0; c < width; ++c) to[c] = a[c] * weight[r];
     }
   }
 }

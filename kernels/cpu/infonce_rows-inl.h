@@ -65,9 +65,7 @@ struct InfoNceShape {
   int64_t row_chunks() const { return chunk_count(n, row_chunk); }
   Range block_rows(int64_t block) const { return chunk_range(n, rows, block); }
   Range chunk_cols(int64_t chunk) const { return chunk_range(cols, kChunk, chunk); }
-  Range section_blocks(int64_t section) const {  // as even as can be
-    return {section * blocks / sections, (section + 1) * blocks / sections};
-  }
+  Range section_blocks(int64_t section) const { return even_range(blocks, sections, section); }
 };
 
 // Scratch of one call.

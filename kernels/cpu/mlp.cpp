@@ -88,22 +88,20 @@ void backward_block(const MlpBackward& op, const PackedLayers& packed, const Sli
 void mlp_forward_simd(Context& ctx, const MlpForward& op) {
   const ScratchScope scope(ctx.scratch());
   const PackedLayers packed(ctx, op.layers, Operand::Transposed, 0, "mlp_forward");
-  const RowChunks chunks(op.x.rows);
-  ctx.pool().parallel_for(chunks.count(),
-                          [&](int64_t chunk, int) HWY_ATTR { forward_rows(op, packed, chunks.rows(chunk)); });
+  const RowParts chunks = row_chunks(op.x.rows);
+  ctx.pool().parallel_for(chunks.count,
+                          [&](int64_t chunk, int) HWY_ATTR { forward_rows(op, packed, chunks[chunk]); });
 }
 
 void mlp_backward_simd(Context& ctx, const MlpBackward& op) {
   const ScratchScope scope(ctx.scratch());
-  const size_t first = op.d_x.data == nullptr ? 1 : 0;  // that d passes through
-  const PackedLayers packed(ctx, op.layers, Operand::Plain, first, "mlp_backward");
+  const size_t last = op.d_x.data == nullptr ? 1 : 0;  // that d passes through
+  const PackedLayers packed(ctx, op.layers, Operand::Plain, last, "mlp_backward");
   const SliceSums sums(ctx, op.x.rows, op.gradients, "mlp_backward");
   ctx.pool().parallel_for(sums.slices(), [&](int64_t slice, int) HWY_ATTR {
-    const Range rows = sums.rows(slice);
-    int64_t row = rows.begin;
-    do {  // once at least: the sums over no rows are zero
-      backward_block(op, packed, sums, slice, {row, std::min(row + kPassRows, rows.end)}, row == rows.begin);
-    } while ((row += kPassRows) < rows.end);
+    sums.for_each_block(slice, kPassRows, [&](Range rows, bool first) HWY_ATTR {
+      backward_block(op, packed, sums, slice, rows, first);
+    });
   });
   sums.add_up(ctx.pool());
 }

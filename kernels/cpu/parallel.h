@@ -79,5 +79,9 @@ inline Range chunk_range(int64_t n, int64_t size, int64_t c) {
   const int64_t begin = c * size;
   return {begin, begin + size < n ? begin + size : n};
 }
+// The same for a number of parts, as even as can be.
+inline Range even_range(int64_t n, int64_t parts, int64_t part) {
+  return {n * part / parts, n * (part + 1) / parts};
+}
 
 }  // namespace pwdice::cpu
