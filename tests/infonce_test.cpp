@@ -221,6 +221,20 @@ TEST_P(InfoNceMatch, SharpScores) {
   check(Case(70, 32, Data::Huge, {ScoreMetric::Identity, true, 100.f}), 2e-4);
 }
 
+// A running maximum that is raised late, and values of before that still count then (66 bits) or do not (216).
+TEST_P(InfoNceMatch, ScoresThatRiseFromColumnToColumn) {
+  Case c(230, 16, Data::Normal, {ScoreMetric::Identity, false, 1.f});
+  for (float& v : c.v1) v *= 0.1f;
+  for (float& v : c.v2) v *= 0.1f;
+  for (const float top : {45.7f, 150.f}) {
+    for (int64_t i = 0; i < c.n; ++i) {
+      c.v1[static_cast<size_t>(i * c.d)] = 1.f;
+      c.v2[static_cast<size_t>(i * c.d)] = i < 96 ? 0.f : i < 192 ? 41.6f : top;
+    }
+    check(c, 2e-5);
+  }
+}
+
 TEST_P(InfoNceMatch, SeveralSections) { check(Case(230, 16)); }
 
 TEST_P(InfoNceOp, BackwardScalesByTheGradientOfTheLoss) {
