@@ -28,7 +28,7 @@ inline double bound_seconds(const Machine& machine, const Work& work) {
   return work.flop / machine.flop_per_s + work.exp / machine.exp_per_s + work.tanh / machine.tanh_per_s;
 }
 
-// The same with rates of this moment: one burst of each kind that `work` has, at the pace of the slowest thread.
+// The same with rates of this moment: one burst of each kind that `work` has, on all threads.
 double bound_seconds_now(Context& ctx, const Work& work);
 
 }  // namespace pwdice::bench

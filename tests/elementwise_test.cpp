@@ -88,7 +88,8 @@ TEST_P(Elementwise, Binary) {
                     {Binary::Subtract, [](double a, double b) { return a - b; }},
                     {Binary::Multiply, [](double a, double b) { return a * b; }},
                     {Binary::Divide, [](double a, double b) { return a / b; }}};
-  for (const auto& [f, want_of] : ops) {
+  for (const Op& pair : ops) {
+    const auto [f, want_of] = pair;
     for (int64_t n : {int64_t{0}, int64_t{1}, int64_t{13}, kChunk + 1}) {
       const auto a = normal(n, 1), b = normal(n, 2);
       std::vector<double> want(a.size());

@@ -5,125 +5,15 @@
 #include <cmath>
 #include <limits>
 
+#include "infonce_reference.h"
 #include "op_case.h"
-#include "reference.h"
+#include "simd_targets.h"
 
 namespace pwdice::test {
 namespace {
 
 class InfoNceOp : public OpTest {};
 INSTANTIATE_TEST_SUITE_P(, InfoNceOp, testing::ValuesIn(test_backends()), backend_name);
-
-using reference::Matrix;
-
-struct Options {
-  ScoreMetric metric = ScoreMetric::SoftplusGram;
-  bool normalise = true;
-  float inv_tau = 1.f;
-};
-
-template <class T>
-struct Result {
-  T loss;
-  std::vector<T> lse;
-  Matrix<T> d_v1, d_v2, d_w0;
-};
-
-template <class T>
-std::vector<T> inverse_norms(const Matrix<T>& v, bool normalise) {
-  std::vector<T> inv;
-  for (int64_t i = 0; i < v.rows; ++i) {
-    T squares = 0;
-    for (int64_t k = 0; k < v.cols; ++k) squares += v(i, k) * v(i, k);
-    inv.push_back(!normalise ? T(1) : squares > 0 ? 1 / std::sqrt(squares) : T(0));
-  }
-  return inv;
-}
-
-template <class T>
-Matrix<T> scaled_rows(Matrix<T> v, const std::vector<T>& s) {
-  for (int64_t i = 0; i < v.rows; ++i) {
-    for (int64_t k = 0; k < v.cols; ++k) v(i, k) *= s[static_cast<size_t>(i)];
-  }
-  return v;
-}
-
-template <class T>
-Matrix<T> through_norm(const Matrix<T>& z, const std::vector<T>& inv, Matrix<T> d_z, bool normalise) {
-  if (!normalise) return d_z;
-  for (int64_t i = 0; i < z.rows; ++i) {
-    T along = 0;
-    for (int64_t k = 0; k < z.cols; ++k) along += z(i, k) * d_z(i, k);
-    for (int64_t k = 0; k < z.cols; ++k) {
-      d_z(i, k) = (d_z(i, k) - z(i, k) * along) * inv[static_cast<size_t>(i)];
-    }
-  }
-  return d_z;
-}
-
-template <class T>
-Matrix<T> factor(const Matrix<T>& w0, ScoreMetric metric) {
-  Matrix<T> f = w0;
-  if (metric == ScoreMetric::SoftplusGram) {
-    for (T& v : f.data) v = reference::softplus(v);
-  }
-  return f;
-}
-
-template <class T>
-Matrix<T> metric_matrix(const Matrix<T>& w0, ScoreMetric metric) {
-  if (metric == ScoreMetric::Plain) return w0;
-  if (metric == ScoreMetric::Identity) {
-    Matrix<T> one(w0.rows, w0.cols);
-    for (int64_t i = 0; i < w0.rows; ++i) one(i, i) = 1;
-    return one;
-  }
-  const Matrix<T> f = factor(w0, metric);
-  return reference::product(f, reference::transpose(f));
-}
-
-template <class T>
-Matrix<T> metric_gradient(const Matrix<T>& w0, ScoreMetric metric, const Matrix<T>& d_m) {
-  if (metric == ScoreMetric::Plain) return d_m;
-  if (metric == ScoreMetric::Identity) return Matrix<T>(w0.rows, w0.cols);
-  Matrix<T> both = reference::transpose(d_m);
-  for (size_t i = 0; i < both.data.size(); ++i) both.data[i] += d_m.data[i];
-  Matrix<T> d_w0 = reference::product(both, factor(w0, metric));
-  if (metric == ScoreMetric::SoftplusGram) {
-    for (size_t i = 0; i < d_w0.data.size(); ++i) d_w0.data[i] *= reference::sigmoid(w0.data[i]);
-  }
-  return d_w0;
-}
-
-template <class T>
-Result<T> infonce(const Matrix<T>& v1, const Matrix<T>& v2, const Matrix<T>& w0, const Options& o) {
-  const int64_t n = v1.rows;
-  const T tau = static_cast<T>(o.inv_tau);
-  const auto inv1 = inverse_norms(v1, o.normalise), inv2 = inverse_norms(v2, o.normalise);
-  const Matrix<T> z1 = scaled_rows(v1, inv1), z2 = scaled_rows(v2, inv2), m = metric_matrix(w0, o.metric);
-  Matrix<T> g = reference::product(reference::product(z1, m), reference::transpose(z2));
-  Result<T> r{};
-  for (int64_t i = 0; i < n; ++i) {
-    std::vector<T> row;
-    for (int64_t j = 0; j < n; ++j) row.push_back(g(i, j) * tau);
-    const T lse = reference::logsumexp(row), own = row[static_cast<size_t>(i)];
-    r.lse.push_back(lse);
-    T others = 0;  // 1 - p_ii, without the rounding of that difference
-    for (int64_t j = 0; j < n; ++j) {
-      const T p = std::exp(row[static_cast<size_t>(j)] - lse);
-      g(i, j) = p * tau / static_cast<T>(n);
-      if (j != i) others += p;
-    }
-    g(i, i) = -others * tau / static_cast<T>(n);
-    r.loss += (own == lse ? others : lse - own) / static_cast<T>(n);
-  }
-  const Matrix<T> a = reference::product(g, z2), mt = reference::transpose(m);
-  r.d_v1 = through_norm(z1, inv1, reference::product(a, mt), o.normalise);
-  r.d_v2 = through_norm(z2, inv2, reference::product(reference::transpose(g), reference::product(z1, m)),
-                        o.normalise);
-  r.d_w0 = metric_gradient(w0, o.metric, reference::product(reference::transpose(z1), a));
-  return r;
-}
 
 struct Case {
   int64_t n, d;
@@ -237,6 +127,34 @@ TEST_P(InfoNceMatch, ScoresThatRiseFromColumnToColumn) {
 
 TEST_P(InfoNceMatch, SeveralSections) { check(Case(230, 16)); }
 
+TEST(InfoNceCpu, EveryTargetMatchesReference) {
+  on_every_target([] {
+    Context ctx({.threads = 2});
+    const Case c(101, 24);
+    const auto exact = c.expected<double>();
+    OpRun op(ctx, 0);
+    run_train(op, c);
+    expect_gradients(op.finish(), exact, c.expected<float>(), 2e-5);
+  });
+}
+
+// Two sections at most, and memory for as many; which threads take them is open.
+TEST(InfoNceCpu, MoreThreadsThanSections) {
+  Context one({.threads = 1}), many({.threads = 7});
+  const Case c(90, 16);
+  const auto train = [&](Context& ctx) {
+    Context exact({.threads = ctx.threads(), .scratch_bytes = infonce_scratch_bytes(ctx, c.n, c.d)});
+    OpRun op(exact, 0);
+    run_train(op, c);
+    return op.finish();
+  };
+  const Outputs want = train(one);
+  for (int round = 0; round < 50; ++round) {
+    const Outputs got = train(many);
+    for (const char* name : {"loss", "d_v1", "d_v2", "d_w0"}) ASSERT_EQ(got[name], want[name]) << name;
+  }
+}
+
 TEST_P(InfoNceOp, BackwardScalesByTheGradientOfTheLoss) {
   const Case c(29, 16);
   const auto exact = c.expected<double>();
@@ -305,6 +223,20 @@ TEST_P(InfoNceOp, NamesAValueThatIsNotFinite) {
     expect_error(ErrorCode::NotFinite, "infonce_forward: v2 is", [&] {
       run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_separate(op, c, 1.f); });
     });
+  }
+}
+
+// Finite embeddings whose own scores, and theirs alone, are beyond float.
+TEST_P(InfoNceOp, AScoreThatOverflowsIsNotLost) {
+  Case c(8, 8, Data::Normal, {ScoreMetric::Identity, false, 1.f});
+  for (size_t i = 0; i < c.v1.size(); ++i) c.v1[i] = c.v2[i] = i % 9 == 0 ? 1e20f : 0.f;
+  const auto train = [&] {
+    return run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_train(op, c); });
+  };
+  if (GetParam() == Backend::Cpu) {
+    expect_error(ErrorCode::NotFinite, "infonce_train: ", [&] { train(); });
+  } else {
+    EXPECT_FALSE(std::isfinite(train().value("loss")));
   }
 }
 

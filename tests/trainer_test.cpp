@@ -249,7 +249,9 @@ TEST(Trainer, WeightsAreShapedAsTheConfigSays) {
   std::vector<double> want(raw.size());
   for (size_t i = 0; i < raw.size(); ++i) {
     double product = 1, count = 0;
-    for (size_t j = i; j < raw.size() && j < i + 5 && (j == i || step[j] > step[j - 1]); ++j) product *= raw[j], ++count;
+    for (size_t j = i; j < raw.size() && j < i + 5 && (j == i || step[j] > step[j - 1]); ++j) {
+      product *= raw[j], ++count;
+    }
     want[i] = std::pow(product, 2 / count);
   }
   const double top = *std::max_element(want.begin(), want.end());

@@ -7,7 +7,7 @@
 //   L = 1/n sum_i (lse_i - s_ii)
 //   A_i = g/n (sum_j p_ij z2_j - z2_i)     d_z2_j = g/n (sum_i p_ij u_i - u_j)
 //
-// u, and the way from A and d_z2 back to v1, v2 and w0: infonce_rows-inl.h.
+// u, and the way from A and d_z2 back to v1, v2 and w0: infonce_rows-inl.h. A block of rows: infonce_block-inl.h.
 //
 // forward   chunks of columns with a running maximum and sum per row.     n^2 (2 d flop + 1 exp)
 // backward  chunks of columns, p from the saved lse.                      n^2 (6 d flop + 1 exp)
@@ -17,13 +17,10 @@
 // Work      d_z2 sums over rows, so the rows are cut into at most 8 sections by shape, each with its own d_z2
 //           and its blocks in order; sections are added in order at the end: same bits on any number of
 //           threads.
-// Numerics  scores in units of log 2; running row maxima; columns past n are -inf before the maximum is taken;
+// Numerics  scores in units of log 2, shifted by a running maximum of the row; columns past n are -inf before that;
 //           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
 //           the loss is double.
 // Memory    u, z2 twice, the sections' d_z2 (16 MiB at most, two at least) and a block per thread: O(n d).
-
-#include <cmath>
-#include <utility>
 
 #include "../backends.h"
 
@@ -32,147 +29,13 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/infonce.cpp"
 #include "hwy/foreach_target.h"
-#include "infonce_rows-inl.h"
+#include "infonce_block-inl.h"
 // clang-format on
 
 HWY_BEFORE_NAMESPACE();
 namespace pwdice::cpu {
 namespace HWY_NAMESPACE {
 namespace {
-
-// A row is shifted anew when a score exceeds its shift by so much. 2^64 times 65,536 columns is far from the
-// largest float, and seldom does a chunk have to be corrected.
-constexpr float kSlack = 64.f;
-
-constexpr double kInfoNceLn2 = 0.6931471805599453, kInfoNceLog2e = 1.4426950408889634;
-
-// -- scores ----------------------------------------------------------------------------------------------
-
-// One block of rows: u in strips for the scores, and scaled in panels for d_z2.
-struct QueryBlock {
-  static constexpr int64_t kRows = InfoNceShape::kMaxRows;
-  static constexpr int64_t kMaxPanels = (128 + Tile::kCols - 1) / Tile::kCols;
-
-  Range rows;
-  int64_t count;
-  float strips[kRows * 128];
-  HWY_ALIGN float scaled[kMaxPanels * kRows * Tile::kCols];  // (panels, count, kCols)
-  HWY_ALIGN float a[kMaxPanels * kRows * Tile::kCols];       // (panels, kRows, kCols): sum_j p_ij z2_j
-
-  void load(const InfoNceShape& s, const float* u, Range range) {
-    rows = range;
-    count = range.end - range.begin;
-    for (int64_t r = 0; r < chunk_count(count, Tile::kRows) * Tile::kRows; ++r) {
-      float* strip = strips + r / Tile::kRows * Tile::kRows * s.d + r % Tile::kRows;
-      const float* from = u + (range.begin + std::min(r, count - 1)) * s.padded();
-      for (int64_t k = 0; k < s.d; ++k) strip[k * Tile::kRows] = from[k];
-    }
-  }
-  // scaled_r = weight_r u_r
-  void scale(const InfoNceShape& s, const float* u, const float* weight) {
-    float* to = scaled;
-    for (int64_t panel = 0; panel < s.panels; ++panel) {
-      for (int64_t r = 0; r < count; ++r, to += Tile::kCols) {
-        const float* from = u + (rows.begin + r) * s.padded() + panel * Tile::kCols;
-        for (int64_t c = 0; c < Tile::kCols; ++c) to[c] = from[c] * weight[r];
-      }
-    }
-  }
-};
-
-// out[r][j] = s of the block's rows and columns [col, col + cols), rows kChunk apart.
-void score_columns(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block, int64_t col,
-                   int64_t cols, float* out) {
-  constexpr int64_t kStride = InfoNceShape::kChunk;
-  const FloatTag d;
-  for (int64_t j = 0; j < cols; j += Tile::kCols) {
-    const float* const panel = b.z2_scores + (col + j) * s.d;
-    for (int64_t r = 0; r < block.count; r += Tile::kRows) {
-      float* const to = out + r * kStride + j;
-      tile_sums<Tile::kRows, Along::Columns>(s.d, block.strips + r * s.d, Tile::kRows, panel,
-                                             [&](int row, int64_t c, Floats sum)
-                                                 HWY_ATTR { hn::Store(sum, d, to + row * kStride + c); });
-    }
-  }
-  const int64_t real = std::min(cols, s.n - col);
-  for (int64_t r = 0; r < block.count && real < cols; ++r)
-    std::fill(out + r * kStride + real, out + r * kStride + cols, -INFINITY);
-}
-
-// The largest of s in each lane.
-HWY_INLINE Floats lane_max(const float* s, int64_t n) {
-  const FloatTag d;
-  Floats top0 = hn::Set(d, -INFINITY), top1 = top0;
-  for (int64_t j = 0; j < n; j += Tile::kCols) {
-    top0 = hn::Max(top0, hn::Load(d, s + j));
-    top1 = hn::Max(top1, hn::Load(d, s + j + kLanes));
-  }
-  return hn::Max(top0, top1);
-}
-
-// s becomes 2^(s - shift); returns the sum.
-HWY_INLINE double exp_in_place(float* s, int64_t n, float shift) {
-  const FloatTag d;
-  const Floats m = hn::Set(d, shift);
-  Floats sum0 = hn::Zero(d), sum1 = hn::Zero(d);
-  for (int64_t j = 0; j < n; j += Tile::kCols) {
-    const Floats e0 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + j), m));
-    const Floats e1 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + j + kLanes), m));
-    hn::Store(e0, d, s + j);
-    hn::Store(e1, d, s + j + kLanes);
-    sum0 = hn::Add(sum0, e0);
-    sum1 = hn::Add(sum1, e1);
-  }
-  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1))));
-}
-
-// -- gradients of one block ------------------------------------------------------------------------------
-
-// A += P z2 and d_z2 += P^T (weighted u), P without its diagonal, for the chunk of columns [col, col + cols)
-// in `p`. `first`: the section's d_z2 has no value yet.
-void add_gradients(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& block, const float* p,
-                   int64_t col, int64_t cols, float* d_z2, bool first) {
-  constexpr int64_t kStride = InfoNceShape::kChunk;
-  for (int64_t panel = 0; panel < s.panels; ++panel) {
-    const int64_t at = (panel * s.cols + col) * Tile::kCols;
-    for (int64_t r = 0; r < block.count; r += Tile::kRows) {
-      tile_product<Tile::kRows, Along::Rows>(cols, p + r * kStride, kStride, b.z2 + at,
-                                             block.a + (panel * QueryBlock::kRows + r) * Tile::kCols,
-                                             col > 0);
-    }
-    tile_rows<Along::Columns>(cols, block.count, p, kStride, block.scaled + panel * block.count * Tile::kCols,
-                              d_z2 + at, !first);
-  }
-}
-
-// What the diagonal of G adds: G_ii is minus the sum `others` of the row, by the same weight.
-void add_diagonal(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& block, const double* others,
-                  float* d_z2) {
-  for (int64_t panel = 0; panel < s.panels; ++panel) {
-    for (int64_t r = 0; r < block.count; ++r) {
-      const int64_t at = (panel * s.cols + block.rows.begin + r) * Tile::kCols;
-      const auto g = static_cast<float>(-others[r]);
-      float* const a = block.a + (panel * QueryBlock::kRows + r) * Tile::kCols;
-      const float* const u = block.scaled + (panel * block.count + r) * Tile::kCols;
-      for (int64_t c = 0; c < Tile::kCols; ++c) {
-        a[c] += g * b.z2[at + c];
-        d_z2[at + c] += g * u[c];
-      }
-    }
-  }
-}
-
-// A_i = weight_i a_i, to its place in d_v1.
-void store_queries(const InfoNceShape& s, const QueryBlock& block, const float* weight, Mat<float> d_v1) {
-  for (int64_t panel = 0; panel < s.panels; ++panel) {
-    const int64_t k0 = panel * Tile::kCols, width = std::min(Tile::kCols, s.d - k0);
-    for (int64_t r = 0; r < block.count; ++r) {
-      const float* a = block.a + (panel * QueryBlock::kRows + r) * Tile::kCols;
-      float* to = d_v1.row(block.rows.begin + r) + k0;
-      for (int64_t c = 0; c < width; ++c) to[c] = a[c] * weight[r];
-    }
-  }
-}
 
 // -- ops -------------------------------------------------------------------------------------------------
 
@@ -186,48 +49,6 @@ float mean_loss(const InfoNceShape& s, const double* parts) {
   double sum = 0;
   for (int64_t block = 0; block < s.blocks; ++block) sum += parts[block];
   return static_cast<float>(sum / static_cast<double>(s.n));
-}
-
-// A row of the softmax, its own column apart: with it a pair that is told apart well would leave nothing of
-// the others, in 1 - p_ii as in the loss.
-struct RowSoftmax {
-  float max = -INFINITY, own = 0.f;  // max: of the other columns
-  double others = 0;                 // sum of 2^(s - max) over them
-
-  void raise(float top) {
-    others *= std::exp2(static_cast<double>(max) - static_cast<double>(top));
-    max = top;
-  }
-  float shift() const { return std::max(max, own); }
-  double total() const { return scaled_others() + own_weight(); }  // relative to shift()
-  double scaled_others() const { return others * scale(); }
-  double scale() const {
-    return max == -INFINITY ? 1.0 : std::exp2(static_cast<double>(max) - static_cast<double>(shift()));
-  }
-  double own_weight() const { return std::exp2(static_cast<double>(own) - static_cast<double>(shift())); }
-  double lse() const { return static_cast<double>(shift()) * kInfoNceLn2 + std::log(total()); }
-  double weight() const { return scale() / total(); }  // p_ij = weight() 2^(s_ij - max)
-  double loss() const {                                // lse - s_ii
-    if (own >= max) return std::log1p(scaled_others());
-    return lse() - static_cast<double>(own) * kInfoNceLn2;
-  }
-};
-
-// 2^(s - max) of the chunk of columns [col, col + cols) to `p`, max and sum of each row so far to `rows`.
-void softmax_chunk(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block, int64_t col,
-                   int64_t cols, float* p, RowSoftmax* rows) {
-  const FloatTag d;
-  score_columns(s, b, block, col, cols, p);
-  for (int64_t r = 0; r < block.count; ++r, p += InfoNceShape::kChunk) {
-    RowSoftmax& row = rows[r];
-    const int64_t own = block.rows.begin + r - col;
-    if (own >= 0 && own < cols) row.own = std::exchange(p[own], -INFINITY);
-    const Floats top = lane_max(p, cols);
-    if (!hn::AllFalse(d, hn::Gt(top, hn::Set(d, row.max + kSlack)))) {
-      row.raise(hn::GetLane(hn::MaxOfLanes(d, top)));
-    }
-    row.others += exp_in_place(p, cols, row.max == -INFINITY ? 0.f : row.max);  // -inf: its own column alone
-  }
 }
 
 void forward_block(const InfoNceShape& s, const InfoNceBuffers& b, int64_t index, Vec<float> lse) {
@@ -299,16 +120,6 @@ void backward(Context& ctx, const InfoNceBackward& op) {
   finish_gradients(ctx.pool(), op.in, s, b, op.d_v1, op.d_v2, op.d_w0);
 }
 
-// Brings a chunk that was shifted by an earlier maximum to that of the whole row.
-void correct_shift(const float* shift, int64_t count, int64_t cols, const RowSoftmax* rows, float* p) {
-  const FloatTag d;
-  for (int64_t r = 0; r < count; ++r, p += InfoNceShape::kChunk) {
-    if (!(shift[r] < rows[r].max)) continue;
-    const Floats scale = hn::Set(d, std::exp2(shift[r] - rows[r].max));
-    for (int64_t j = 0; j < cols; j += kLanes) hn::Store(hn::Mul(hn::Load(d, p + j), scale), d, p + j);
-  }
-}
-
 // `kept` has s.kept_floats(): of each chunk p, then what each row was shifted by.
 void train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTrain& op, int64_t index,
                  float* kept, float* d_z2, bool first) {
@@ -321,7 +132,7 @@ void train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTr
   for (int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
     const Range cols = s.chunk_cols(chunk);
     softmax_chunk(s, b, block, cols.begin, cols.end - cols.begin, p(chunk), rows);
-    for (int64_t r = 0; r < block.count; ++r) shift(chunk)[r] = rows[r].max;
+    for (int64_t r = 0; r < block.count; ++r) shift(chunk)[r] = rows[r].shift;
   }
   float weight[kRows], u_weight[kRows];
   double others[kRows], loss = 0;
@@ -348,14 +159,16 @@ void train(Context& ctx, const InfoNceTrain& op) {
   const ScratchScope scope(ctx.scratch());
   const InfoNceShape s(op.in.v1.rows, op.in.v1.cols);
   const InfoNceBuffers b = take_buffers(ctx.scratch(), name, s, true);
-  const int64_t threads = std::min<int64_t>(ctx.threads(), s.sections);
-  float* const kept = ctx.scratch().take<float>(threads * s.kept_floats(), name);
+  const bool by_thread = ctx.threads() <= s.sections;
+  const int64_t owners = by_thread ? ctx.threads() : s.sections;
+  float* const kept = ctx.scratch().take<float>(owners * s.kept_floats(), name);
   prepare(ctx.pool(), op.in, s, b);
   ctx.pool().parallel_for(s.sections, [&](int64_t section, int thread) HWY_ATTR {
     float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
+    float* const own = kept + (by_thread ? thread : section) * s.kept_floats();
     const Range blocks = s.section_blocks(section);
     for (int64_t block = blocks.begin; block < blocks.end; ++block) {
-      train_block(s, b, op, block, kept + thread * s.kept_floats(), d_z2, block == blocks.begin);
+      train_block(s, b, op, block, own, d_z2, block == blocks.begin);
     }
   });
   op.loss[0] = mean_loss(s, b.loss);

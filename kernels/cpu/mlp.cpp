@@ -4,7 +4,7 @@
 // Networks on the CPU. A block of rows passes through all layers while it is in L2, so that first layers and
 // heads, which are bound by memory when they are ops of their own, cost next to nothing.
 //   forward     W^T of every layer packed in panels once; chunks of rows, layer after layer
-//   backward    W packed; slices of rows (row_slices), in blocks of kPassRows from the last layer to the
+//   backward    W packed; slices of rows (row_slices), in blocks of at most kPassRows from the last layer
 //               first: sums for d_W and d_b, then d of the layer below in place of its outputs
 // Cost  6 n sum(in out) flop for both, 2 n in out less when d_x is not wanted; every y is written once and
 //       read once, and 2 + slices times the parameters.
@@ -26,13 +26,13 @@ namespace {
 
 bool is_head(const MlpLayer& layer) { return layer.w.rows <= kFewOutputs; }
 
-// The weights in panels, from layer `first` on. Heads go forward by dot products and need none for that.
+// The weights in panels, from layer `lowest` on. Heads go forward by dot products and need none for that.
 class PackedLayers {
  public:
-  PackedLayers(Context& ctx, std::span<const MlpLayer> layers, Operand as, size_t first, const char* op) {
+  PackedLayers(Context& ctx, std::span<const MlpLayer> layers, Operand as, size_t lowest, const char* op) {
     int64_t total = 0;
     for (size_t l = 0; l < layers.size(); ++l) {
-      if (l >= first && !(as == Operand::Transposed && is_head(layers[l]))) {
+      if (l >= lowest && !(as == Operand::Transposed && is_head(layers[l]))) {
         const int64_t depth = packed_depth(layers[l].w, as), cols = packed_cols(layers[l].w, as);
         to_[l] = ctx.scratch().take<float>(depth * panel_count(cols) * Tile::kCols, op);
         panels_[l] = {to_[l], depth, cols};
@@ -95,8 +95,8 @@ void mlp_forward_simd(Context& ctx, const MlpForward& op) {
 
 void mlp_backward_simd(Context& ctx, const MlpBackward& op) {
   const ScratchScope scope(ctx.scratch());
-  const size_t last = op.d_x.data == nullptr ? 1 : 0;  // that d passes through
-  const PackedLayers packed(ctx, op.layers, Operand::Plain, last, "mlp_backward");
+  const size_t lowest = op.d_x.data == nullptr ? 1 : 0;  // that d passes through
+  const PackedLayers packed(ctx, op.layers, Operand::Plain, lowest, "mlp_backward");
   const SliceSums sums(ctx, op.x.rows, op.gradients, "mlp_backward");
   ctx.pool().parallel_for(sums.slices(), [&](int64_t slice, int) HWY_ATTR {
     sums.for_each_block(slice, kPassRows, [&](Range rows, bool first) HWY_ATTR {

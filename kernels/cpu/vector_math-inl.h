@@ -7,8 +7,8 @@
 //   exp(x)              e^x for every x: subnormal results, 0 and +inf included      <= 1.2 ulp
 //   exp_nonpositive(x)  e^x for x <= 0, the softmax case: the limit costs one        <= 1.2 ulp
 //                       instruction, results below about 2^-126 are 0
-//   exp2_nonpositive(x) 2^x in the same way: scores kept in units of log 2 save      <= 1.2 ulp
-//                       a third of the arithmetic
+//   exp2_nonpositive(x) 2^x in the same way, x up to 64 besides: scores in units     <= 1.2 ulp
+//                       of log 2 save a third of the arithmetic
 //   log(x)              -inf at 0, NaN below 0, subnormal x included                 <= 1 ulp
 //   tanh(x)             exact sign, +-1 in the limit, relative accuracy near 0       <= 3 ulp
 //   sigmoid(x)          relative accuracy in both tails, 0 below about -87.7         <= 3 ulp

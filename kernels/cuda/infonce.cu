@@ -145,7 +145,8 @@ struct LoadRowLoss {
     const Lse total = rest + Lse{own, 1.f};
     lse[i] = value(total);
     others[i] = rest.m == -INFINITY ? rest.z : rest.z * expf(rest.m - total.m) / total.z;  // z is 0, or NaN
-    return own >= rest.m ? log1pf(rest.z * expf(rest.m - own)) : lse[i] - own;
+    // own - own: a score that is not finite has no finite loss
+    return own >= rest.m ? log1pf(rest.z * expf(rest.m - own) + (own - own)) : lse[i] - own;
   }
 };
 
