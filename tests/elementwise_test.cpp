@@ -89,7 +89,8 @@ TEST_P(Elementwise, Binary) {
                     {Binary::Multiply, [](double a, double b) { return a * b; }},
                     {Binary::Divide, [](double a, double b) { return a / b; }}};
   for (const Op& pair : ops) {
-    const auto [f, want_of] = pair;
+    const Binary f = pair.first;  // a lambda of C++20 may capture no structured binding, says clang 14
+    const auto want_of = pair.second;
     for (int64_t n : {int64_t{0}, int64_t{1}, int64_t{13}, kChunk + 1}) {
       const auto a = normal(n, 1), b = normal(n, 2);
       std::vector<double> want(a.size());

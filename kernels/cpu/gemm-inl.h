@@ -165,9 +165,10 @@ HWY_INLINE void multiply_tile(Mat<const float> a, const Panels& b, Range rows, i
                                             HWY_ATTR { sink(rows.begin + row, col + c, sum, kLanes); });
     return;
   }
+  const auto product = b.cols - col <= kLanes ? tile_rows<Along::Rows, 1> : tile_rows<Along::Rows>;
   for (int64_t k = 0; k < b.depth; k += Tile::kDepth) {
     const int64_t depth = std::min(Tile::kDepth, b.depth - k);
-    tile_rows<Along::Rows>(count, depth, a.row(rows.begin) + k, a.stride, b.at(panel, k), part, k > 0);
+    product(count, depth, a.row(rows.begin) + k, a.stride, b.at(panel, k), part, k > 0);
   }
   deliver(part, rows, col, b.cols, sink);
 }

@@ -48,47 +48,68 @@ HWY_INLINE void product_rows(Mat<const float> a, const Panels& b, Range rows, co
   multiply_chunk(a, b, rows, {0, panel_count(b.cols)}, sink);
 }
 
-// c is the tile's place in C.
+// c is the tile's place in C; b as of tile_sums, padded to whole vectors.
 template <int kRows>
-HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride, const float* panel,
-                                Mat<float> c, bool add) {
-  if (c.cols < Tile::kCols) {
+HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride, const float* b,
+                                int64_t b_stride, Mat<float> c, bool add) {
+  const StoreInto sink{c, add};
+  if (c.cols <= kLanes) {
+    const auto finish = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, c.cols); };
+    tile_sums<kRows, Along::Columns, 1>(depth, a, a_stride, b, finish, b_stride);
+  } else if (c.cols < Tile::kCols) {
     HWY_ALIGN float part[kRows * Tile::kCols];
-    tile_product<kRows, Along::Columns>(depth, a, a_stride, panel, part, false);
-    return deliver(part, {0, kRows}, 0, c.cols, StoreInto{c, add});
+    tile_product<kRows, Along::Columns>(depth, a, a_stride, b, part, false);
+    deliver(part, {0, kRows}, 0, c.cols, sink);
+  } else {
+    for (int r = 0; r < kRows; ++r) prefetch(c.row(r), Tile::kCols);
+    const auto finish = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, kLanes); };
+    tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, finish, b_stride);
   }
-  for (int r = 0; r < kRows; ++r) prefetch(c.row(r), Tile::kCols);
-  tile_sums<kRows, Along::Columns>(depth, a, a_stride, panel, [&](int row, int64_t col, Floats sum) HWY_ATTR {
-    const FloatTag d;
-    float* to = c.row(row) + col;
-    hn::StoreU(add ? hn::Add(hn::LoadU(d, to), sum) : sum, d, to);
-  });
 }
 
-// A panel of B is packed and stays in L1 while the columns of A pass by.
+// Columns [col, col + count) of C, all its rows; before each tile next(first row, how many).
+template <class Next>
+HWY_INLINE void accumulate_panel(Mat<const float> a, const float* b, int64_t b_stride, Mat<float> c,
+                                 int64_t col, int64_t count, bool add, const Next& next) {
+  int64_t row = 0;
+  const auto take = [&]<int kRows>() HWY_ATTR {
+    for (; row + kRows <= c.rows; row += kRows) {
+      next(row, kRows);
+      accumulate_tile<kRows>(a.rows, a.data + row, a.stride, b, b_stride,
+                             {c.row(row) + col, kRows, count, c.stride}, add);
+    }
+  };
+  take.template operator()<Tile::kRows>();
+  if constexpr (Tile::kRows > 8) take.template operator()<8>();
+  take.template operator()<4>();
+  take.template operator()<2>();
+  take.template operator()<1>();
+}
+
+// A panel of B is packed and stays in L1 while the columns of A pass by; with each of their tiles a few rows of
+// the next panel are asked for, which may come from afar. For the few rows of a head it is read in place.
 using Stacked = std::initializer_list<Mat<const float>>;
 inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<float> c, bool add) {
   HWY_ALIGN float panel[kPassRows * Tile::kCols];
-  const int64_t depth = a.rows;
   for (int64_t col = 0; col < c.cols; col += Tile::kCols) {
     const int64_t count = std::min(Tile::kCols, c.cols - col);
+    if (c.rows <= kFewOutputs && count == Tile::kCols && b.size() == 1) {
+      accumulate_panel(a, b.begin()->data + col, b.begin()->stride, c, col, count, add, [](int64_t, int) {});
+      continue;
+    }
     float* to = panel;
     for (const Mat<const float>& part : b) {
       pack_panels(part.data + col, part.stride, part.rows, count, to);
       to += part.rows * Tile::kCols;
     }
-    int64_t row = 0;
-    const auto take = [&]<int kRows>() HWY_ATTR {
-      for (; row + kRows <= c.rows; row += kRows) {
-        accumulate_tile<kRows>(depth, a.data + row, a.stride, panel,
-                               {c.row(row) + col, kRows, count, c.stride}, add);
+    const int64_t left = std::min(Tile::kCols, c.cols - col - count);
+    const auto next = [&](int64_t row, int rows) HWY_ATTR {
+      for (const Mat<const float>& part : b) {
+        const int64_t end = part.rows * (row + rows) / c.rows;
+        for (int64_t k = part.rows * row / c.rows; k < end; ++k) prefetch(part.row(k) + col + count, left);
       }
     };
-    take.template operator()<Tile::kRows>();
-    if constexpr (Tile::kRows > 8) take.template operator()<8>();
-    take.template operator()<4>();
-    take.template operator()<2>();
-    take.template operator()<1>();
+    accumulate_panel(a, panel, Tile::kCols, c, col, count, add, next);
   }
 }
 

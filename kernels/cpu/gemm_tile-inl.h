@@ -84,10 +84,11 @@ HWY_INLINE void prefetch(const float* p, int64_t count) {
 // How the tile finds a(r, k): rows of a row-major matrix, or columns of one (k runs down the rows).
 enum class Along { Rows, Columns };
 
-template <int kRows, Along kAlong, class Finish>
+// With one vector the tile has the first kLanes columns of the panel alone. b is a panel, or kCols columns of a
+// matrix in place.
+template <int kRows, Along kAlong, int kVectors = Tile::kVectors, class Finish>
 HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_stride,
-                          const float* HWY_RESTRICT b, const Finish& finish) {
-  constexpr int kVectors = Tile::kVectors;
+                          const float* HWY_RESTRICT b, const Finish& finish, int64_t b_stride = Tile::kCols) {
   const FloatTag d;
   Floats sum[kRows][kVectors];
 #pragma GCC unroll 16
@@ -106,7 +107,7 @@ HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(a_rk, b_k[v], sum[r][v]);
     }
-    b += Tile::kCols;
+    b += b_stride;
     a += kAlong == Along::Rows ? 1 : a_stride;
   }
 #pragma GCC unroll 16
@@ -117,18 +118,18 @@ HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_
 }
 
 // The sums to `part`, or added to it.
-template <int kRows, Along kAlong>
+template <int kRows, Along kAlong, int kVectors = Tile::kVectors>
 HWY_NOINLINE void tile_product(int64_t depth, const float* a, int64_t a_stride, const float* b,
                                float* HWY_RESTRICT part, bool add) {
   const FloatTag d;
-  tile_sums<kRows, kAlong>(depth, a, a_stride, b, [&](int row, int64_t col, Floats sum) HWY_ATTR {
+  tile_sums<kRows, kAlong, kVectors>(depth, a, a_stride, b, [&](int row, int64_t col, Floats sum) HWY_ATTR {
     float* to = part + row * Tile::kCols + col;
     hn::Store(add ? hn::Add(hn::Load(d, to), sum) : sum, d, to);
   });
 }
 
 // Any number of rows: whole tiles, then the rest in tiles of 8, 4, 2 and 1.
-template <Along kAlong>
+template <Along kAlong, int kVectors = Tile::kVectors>
 HWY_INLINE void tile_rows(int64_t rows, int64_t depth, const float* a, int64_t a_stride, const float* b,
                           float* part, bool add) {
   const int64_t row_step = kAlong == Along::Rows ? a_stride : 1;
@@ -139,23 +140,20 @@ HWY_INLINE void tile_rows(int64_t rows, int64_t depth, const float* a, int64_t a
       part += count * Tile::kCols;
     }
   };
-  take(Tile::kRows, tile_product<Tile::kRows, kAlong>);
-  if constexpr (Tile::kRows > 8) take(8, tile_product<8, kAlong>);
-  take(4, tile_product<4, kAlong>);
-  take(2, tile_product<2, kAlong>);
-  take(1, tile_product<1, kAlong>);
+  take(Tile::kRows, tile_product<Tile::kRows, kAlong, kVectors>);
+  if constexpr (Tile::kRows > 8) take(8, tile_product<8, kAlong, kVectors>);
+  take(4, tile_product<4, kAlong, kVectors>);
+  take(2, tile_product<2, kAlong, kVectors>);
+  take(1, tile_product<1, kAlong, kVectors>);
 }
 
 // -- packing ---------------------------------------------------------------------------------------------
-
-inline constexpr int64_t kPackAhead = 12;  // rows
 
 // Panels [k][kCols] of `cols` columns of b, one after another, the last one padded with zeros.
 HWY_INLINE void pack_panels(const float* b, int64_t stride, int64_t depth, int64_t cols, float* to) {
   const FloatTag d;
   const int64_t whole = cols / Tile::kCols * Tile::kCols, rest = cols - whole;
   for (int64_t k = 0; k < depth; ++k, b += stride, to += Tile::kCols) {
-    if (k + kPackAhead < depth) prefetch(b + kPackAhead * stride, cols);
     for (int64_t c = 0; c < whole; c += Tile::kCols) {
       float* panel = to + c * depth;
       for (int64_t v = 0; v < Tile::kCols; v += kLanes) hn::Store(hn::LoadU(d, b + c + v), d, panel + v);
@@ -211,7 +209,6 @@ HWY_INLINE void pack_panel_transposed(const float* w, int64_t stride, int64_t de
 HWY_INLINE void pack_strips(const float* a, int64_t stride, int64_t depth, int64_t cols, float* to) {
   const FloatTag d;
   for (int64_t k = 0; k < depth; ++k, a += stride, to += Tile::kRows) {
-    if (k + kPackAhead < depth) prefetch(a + kPackAhead * stride, cols);
     for (int64_t c = 0; c < cols; c += Tile::kRows) {
       float* strip = to + c * depth;
       for (int64_t v = 0; v < Tile::kRows; v += kLanes) {

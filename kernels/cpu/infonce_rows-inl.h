@@ -31,9 +31,10 @@ struct InfoNceShape {
   // Rows of a block: the more, the longer the sums of d_z2 run in registers; fewer for a large n, so that the
   // kept chunks stay in the cache. Measured on Zen 3 at n = 4096: 24 rows 45.0 ms, 48 rows 43.5, 96 rows 43.7.
   static constexpr int64_t kMaxRows = 2 * PairBlock::kRows, kMaxTall = 16384;
-  // Columns of a chunk: at d = 32 its p, z2 and d_z2 are 42 KiB, of which two at a time are in use. Measured on
-  // Zen 3 at n = 4096: no difference between 96, 128, 192 and 256.
-  static constexpr int64_t kChunk = 96;
+  // Columns of a chunk: what a row costs beside its vectors (its maximum, its sum) is paid once a chunk. Measured
+  // at n = 4096 on Zen 4 (AVX-512): 6 vectors 17.6 ms, 12 17.3, 18 17.1, 24 and 30 the same; on Zen 3 (AVX2) no
+  // difference between 12 and 32.
+  static constexpr int64_t kChunk = 18 * kLanes;
   static constexpr int64_t kSectionBytes = int64_t{16} << 20, kMaxSections = 8, kRowChunks = 16,
                            kMinRowChunk = 256;
   static_assert(kChunk % Tile::kCols == 0);
