@@ -2,7 +2,8 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
-// A data set for the steps of the fused kernels: Hopper's sizes, random states, every 100th one initial.
+// A data set for the steps of the fused kernels: Hopper's sizes, random states, every third one initial: more than a
+// step draws.
 
 #include <fstream>
 
@@ -27,7 +28,7 @@ inline DataTables make_tables(Context& ctx, int64_t transitions, int64_t experts
   t.actions.assign(static_cast<size_t>(transitions * kActionDim), 0.1f);
   for (int64_t i = 0; i < transitions; ++i) {
     t.next.push_back(static_cast<int32_t>(i + 1));
-    t.step.push_back(static_cast<int32_t>(i % 100));
+    t.step.push_back(static_cast<int32_t>(i % 3));
   }
   t.done.assign(static_cast<size_t>(transitions), 0), t.source.assign(static_cast<size_t>(transitions), 0);
   Expert& e = mixture.expert;

@@ -222,8 +222,11 @@ PotentialsOptions step_options(const Dual& dual) {
   return options;
 }
 
+constexpr int64_t kExpertStates = 1000;  // of the paper's one trajectory
+
+// No expert state needs to pass through the network twice.
 Work step_work(const Dual& d) {
-  const int64_t rows = 3 * d.batch + 2 * d.experts + 1024;
+  const int64_t rows = 3 * d.batch + std::min(2 * d.experts, kExpertStates) + 1024;
   const bool paired = d.method == DualMethod::Paired;
   Work work = paired ? Work{0, static_cast<double>(d.batch)} : pair_work(d.batch, d.experts, true);
   work.flop += mlp_flop(rows, kStateDim, Potentials::kWidth, 3);
@@ -245,7 +248,7 @@ void add_step(Suite& suite, const Dual& dual) {
         return state.SkipWithError("the loss is wrong");
       }
     }
-    const int64_t rows = 4 * dual.batch, experts = 1000;
+    const int64_t rows = 4 * dual.batch, experts = kExpertStates;
     const DataTables data = make_tables(ctx, rows, experts, rows);
     const std::vector<float> g = random_embeddings(rows + 1, 8), e = random_embeddings(experts, 9),
                              reward = random_values(rows + 1, 1, 10);

@@ -7,10 +7,11 @@
 //   y = tanh x          d_x = d (1 - y^2)               y = sqrt x      d_x = d / (2 y)
 //   y = softplus x      d_x = d sigmoid x               y = sigmoid x   d_x = d y (1 - y)
 //   y = sum x           d_x = d everywhere              y_i = sum_j x_ij     d_x_ij = d_i
-//   y = block of x      d_x = d with zeros around it
+//   y = block of x      d_x = d with zeros around it    y_i = x_{index_i}    d_x_j = sum of d_i over index_i = j
 #include "functions.h"
 
 #include "../kernels/block.h"
+#include "../kernels/gather.h"
 #include "../kernels/matmul.h"
 #include "../kernels/reduce.h"
 
@@ -309,6 +310,26 @@ Tensor place(Tape& tape, const Tensor& x, int64_t rows, int64_t cols, int64_t ro
     t.contribute(input, block(t, d, r, input.rows(), c, input.cols()));
   };
   return tape.record(y, rule, {x}, Corner{row, col});
+}
+
+Tensor gather(Tape& tape, const Tensor& x, Vec<const int32_t> index) {
+  PWDICE_CHECK(x.cols() == 1, "gather: {} x {} is not a vector", x.rows(), x.cols());
+  const Mat<float> y = tape.output(index.size, 1);
+  gather_values(tape.context(), {x.vec(), index, flat(y)});
+  const auto rule = [](Tape& t, const Node& node, const Tensor& d) {
+    t.contribute(node.inputs[0], scatter(t, d, node.payload<Vec<const int32_t>>(), node.inputs[0].rows()));
+  };
+  return tape.record(y, rule, {x}, index);
+}
+
+Tensor scatter(Tape& tape, const Tensor& x, Vec<const int32_t> index, int64_t rows) {
+  PWDICE_CHECK(x.cols() == 1, "scatter: {} x {} is not a vector", x.rows(), x.cols());
+  const Mat<float> y = tape.output(rows, 1);
+  scatter_values(tape.context(), {x.vec(), index, flat(y)});
+  const auto rule = [](Tape& t, const Node& node, const Tensor& d) {
+    t.contribute(node.inputs[0], gather(t, d, node.payload<Vec<const int32_t>>()));
+  };
+  return tape.record(y, rule, {x}, index);
 }
 
 }  // namespace pwdice

@@ -49,6 +49,11 @@ Tensor rows(Tape& tape, const Tensor& x, int64_t begin, int64_t count);
 Tensor column(Tape& tape, const Tensor& x, int64_t col, int64_t row_begin, int64_t count);  // (count, 1)
 Tensor place(Tape& tape, const Tensor& x, int64_t rows, int64_t cols, int64_t row, int64_t col);
 
+// y_i = x_{index_i}, and its reverse y_j = sum of x_i over index_i = j, y (rows, 1). x is (n, 1); index must live as
+// long as the step.
+Tensor gather(Tape& tape, const Tensor& x, Vec<const int32_t> index);
+Tensor scatter(Tape& tape, const Tensor& x, Vec<const int32_t> index, int64_t rows);
+
 // --- Fused functions, first order: one kernel op each. Losses are (1, 1). The networks are in layers.h ---
 
 Tensor row_normalise(Tape& tape, const Tensor& v);  // z_i = v_i / |v_i|

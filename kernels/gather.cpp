@@ -20,6 +20,12 @@ void gather_values(Context& ctx, const GatherValues& op) {
   ctx.on_gpu() ? cuda::gather_values(ctx, op) : cpu::gather_values(ctx, op);
 }
 
+void scatter_values(Context& ctx, const ScatterValues& op) {
+  PWDICE_CHECK(op.index.size == op.from.size, "scatter_values: index has {} values, from has {}",
+               op.index.size, op.from.size);
+  ctx.on_gpu() ? cuda::scatter_values(ctx, op) : cpu::scatter_values(ctx, op);
+}
+
 void gather_indices(Context& ctx, const GatherIndices& op) {
   PWDICE_CHECK(op.index.size == op.to.size, "gather_indices: index has {} values, to has {}", op.index.size,
                op.to.size);

@@ -21,6 +21,14 @@ struct GatherValues {
 };
 void gather_values(Context& ctx, const GatherValues& op);
 
+// The reverse, for a gradient: to_j = sum of from_i over the i with index_i = j, in order of i; 0 where there is none.
+struct ScatterValues {
+  Vec<const float> from;     // (n)
+  Vec<const int32_t> index;  // (n)
+  Vec<float> to;             // out (N)
+};
+void scatter_values(Context& ctx, const ScatterValues& op);
+
 struct GatherIndices {         // an index into an index: the row of s' of a drawn transition
   Vec<const int32_t> from;     // (N)
   Vec<const int32_t> index;    // (n)

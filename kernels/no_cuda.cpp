@@ -47,6 +47,7 @@ void copy_block(Context&, const CopyBlock&) { no_cuda(); }
 void add_block(Context&, const AddBlock&) { no_cuda(); }
 void gather_rows(Context&, const GatherRows&) { no_cuda(); }
 void gather_values(Context&, const GatherValues&) { no_cuda(); }
+void scatter_values(Context&, const ScatterValues&) { no_cuda(); }
 void gather_indices(Context&, const GatherIndices&) { no_cuda(); }
 void sample_uniform(Context&, const SampleUniform&) { no_cuda(); }
 void sample_shuffled(Context&, const SampleShuffled&) { no_cuda(); }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "../kernels/block.h"
 #include "../kernels/elementwise.h"
 
 namespace pwdice {
@@ -55,22 +56,30 @@ Potentials::Potentials(Context& ctx, const DataTables& data, const CostTables& t
   const int64_t n = options_.batch, m = expert_rows(), f = tables.features.cols;
   begin_next_ = n;
   begin_init_ = 2 * n;
-  begin_pair_ = begin_init_ + options_.init_batch;
+  const Mat<const float> initial = data.initial_states(), expert = data.expert_states();
+  const int64_t drawn = !has_expert_head() ? 0 : draws_twice() ? 2 * m : m;
+  every_initial_ = initial.rows <= options_.init_batch;
+  every_expert_ = has_expert_head() && expert.rows <= drawn;
+  begin_pair_ = begin_init_ + (every_initial_ ? initial.rows : options_.init_batch);
   begin_expert_ = begin_pair_ + (options_.shared || options_.method == DualMethod::Smodice ? 0 : n);
-  begin_linear_ = begin_expert_ + (has_expert_head() ? m : 0);
-  rows_ = begin_linear_ + (has_expert_head() && options_.expert_batch > 0 && !options_.shared ? m : 0);
+  begin_linear_ = begin_expert_ + m;
+  rows_ = begin_expert_ + (every_expert_ ? expert.rows : drawn);
 
   x_ = Array<float>(ctx, rows_ * data.state_dim());
+  const Mat<float> x = x_.matrix(rows_, data.state_dim());
+  if (every_initial_) copy_block(ctx, {initial, x.slice_rows(begin_init_, initial.rows)});
+  if (every_expert_) copy_block(ctx, {expert, x.slice_rows(begin_expert_, expert.rows)});
   index_ = Array<int32_t>(ctx, n);
   next_ = Array<int32_t>(ctx, n);
   init_index_ = Array<int32_t>(ctx, options_.init_batch);
   expert_index_ = Array<int32_t>(ctx, m);
+  linear_index_ = Array<int32_t>(ctx, draws_twice() ? m : 0);
   discount_ = Array<float>(ctx, n);
   reward_ = Array<float>(ctx, n);
   features_ = Array<float>(ctx, n * f);
   heads_ = Array<float>(ctx, data.states().rows * net_.out());
   columns_ = Array<float>(ctx, 3 * data.transitions());
-  if (options_.expert_batch > 0) {
+  if (draws_experts()) {
     expert_features_ = Array<float>(ctx, m * f);
     q_ = Array<float>(ctx, m);
     fill(ctx, q_.view(), 1.f / static_cast<float>(m));
@@ -78,13 +87,14 @@ Potentials::Potentials(Context& ctx, const DataTables& data, const CostTables& t
 }
 
 int64_t Potentials::expert_rows() const {
-  return options_.expert_batch > 0 ? options_.expert_batch : data_.expert_states().rows;
+  return draws_experts() ? options_.expert_batch : data_.expert_states().rows;
 }
 
 void Potentials::draw(Context& ctx) {
   const int64_t n = options_.batch;
   const Mat<float> x = x_.matrix(rows_, data_.state_dim());
-  const Vec<int32_t> index = index_.view(), init = init_index_.view(), expert = expert_index_.view();
+  const Vec<int32_t> index = index_.view(), init = init_index_.view();
+  const Vec<int32_t> expert = expert_index_.view(), linear = linear_index_.view();
 
   draw_transitions(ctx, data_, {transitions_, counter_.view()}, index);
   next_rows(ctx, data_, index, next_.view());
@@ -92,7 +102,7 @@ void Potentials::draw(Context& ctx) {
   gather_rows(ctx, {data_.states(), next_.view(), x.slice_rows(begin_next_, n)});
   gather_values(ctx, {data_.discount(), index, discount_.view()});
   draw_initial(ctx, data_, {initial_, counter_.view()}, init);
-  gather_rows(ctx, {data_.initial_states(), init, x.slice_rows(begin_init_, init.size)});
+  if (!every_initial_) gather_rows(ctx, {data_.initial_states(), init, x.slice_rows(begin_init_, init.size)});
   if (begin_expert_ > begin_pair_) {
     draw_transitions(ctx, data_, {pairs_, counter_.view()}, index);
     gather_rows(ctx, {data_.states(), index, x.slice_rows(begin_pair_, n)});
@@ -101,37 +111,43 @@ void Potentials::draw(Context& ctx) {
   if (options_.method == DualMethod::Smodice) return;
   gather_rows(ctx, {tables_.features, index, features_.matrix(n, tables_.features.cols)});
 
-  if (options_.expert_batch > 0) {
-    draw_expert(ctx, data_, {expert_, counter_.view()}, expert);
-    gather_rows(ctx, {tables_.expert, expert, expert_features_.matrix(expert.size, tables_.expert.cols)});
-    gather_rows(ctx, {data_.expert_states(), expert, x.slice_rows(begin_expert_, expert.size)});
-  } else if (has_expert_head()) {
-    copy_bytes(ctx, x.row(begin_expert_), data_.expert_states().data,
-               static_cast<size_t>(data_.expert_states().size()) * sizeof(float));
-  }
-  if (rows_ > begin_linear_) {
-    draw_expert(ctx, data_, {expert_linear_, counter_.view()}, expert);
-    gather_rows(ctx, {data_.expert_states(), expert, x.slice_rows(begin_linear_, expert.size)});
-  }
+  if (!draws_experts()) return;
+  draw_expert(ctx, data_, {expert_, counter_.view()}, expert);
+  gather_rows(ctx, {tables_.expert, expert, expert_features_.matrix(expert.size, tables_.expert.cols)});
+  if (draws_twice()) draw_expert(ctx, data_, {expert_linear_, counter_.view()}, linear);
+  if (every_expert_) return;
+  gather_rows(ctx, {data_.expert_states(), expert, x.slice_rows(begin_expert_, expert.size)});
+  if (draws_twice()) gather_rows(ctx, {data_.expert_states(), linear, x.slice_rows(begin_linear_, linear.size)});
+}
+
+Tensor Potentials::initial_head(const Tensor& head) {
+  const Tensor l0 = column(tape_, head, 0, begin_init_, begin_pair_ - begin_init_);
+  return every_initial_ ? gather(tape_, l0, init_index_.view()) : l0;
+}
+
+// `begin`: where the drawn states stand, unless all do.
+Tensor Potentials::expert_head(const Tensor& head, Vec<const int32_t> index, int64_t begin) {
+  if (!every_expert_) return column(tape_, head, 2, begin, expert_rows());
+  const Tensor l2 = column(tape_, head, 2, begin_expert_, data_.expert_states().rows);
+  return draws_experts() ? gather(tape_, l2, index) : l2;
 }
 
 Tensor Potentials::transport(const Tensor& head) {
   const int64_t n = options_.batch, m = expert_rows();
-  const bool batch = options_.expert_batch > 0;
-  const Mat<const float> expert = batch ? Mat<const float>(expert_features_.matrix(m, tables_.expert.cols)) : tables_.expert;
-  const Vec<const float> q = batch ? Vec<const float>(q_.view()) : data_.expert_weight();
+  const Mat<const float> expert = draws_experts() ? Mat<const float>(expert_features_.matrix(m, tables_.expert.cols)) : tables_.expert;
+  const Vec<const float> q = draws_experts() ? Vec<const float>(q_.view()) : data_.expert_weight();
   const PairCost cost{options_.distance, options_.beta, features_.matrix(n, tables_.features.cols), expert, reward_.view()};
   const Tensor a = column(tape_, head, 1, options_.shared ? 0 : begin_pair_, n);
   if (options_.method == DualMethod::Semidual) return transport_semidual(tape_, cost, a, q, options_.eps1);
 
-  const Tensor b = column(tape_, head, 2, begin_expert_, m);
+  const Tensor b = expert_head(head, expert_index_.view(), begin_expert_);
   const Tensor term = options_.method == DualMethod::Paired
                           ? transport_paired(tape_, cost, a, b, options_.eps1, options_.divergence)
                       : options_.divergence == Divergence::Kl
                           ? transport_joint(tape_, cost, a, b, q, options_.eps1)
                           : transport_chi2(tape_, cost, a, b, q, options_.eps1, options_.divergence);
   // - E_E l2, over a second draw where the method draws at all and does not share.
-  const Tensor linear = rows_ > begin_linear_ ? column(tape_, head, 2, begin_linear_, m) : b;
+  const Tensor linear = draws_twice() ? expert_head(head, linear_index_.view(), begin_linear_) : b;
   return sub(tape_, term, sum(tape_, mul(tape_, linear, tape_.constant(q))));
 }
 
@@ -142,13 +158,12 @@ Tensor Potentials::loss(Context& ctx) {
   if (smodice) affine(ctx, {reward_.view(), -1, 0, reward_.view()});  // u = -R
   const Tensor u = smodice ? tape_.constant(Vec<const float>(reward_.view())) : column(tape_, head, 1, 0, n);
   Tensor loss = bellman(tape_, column(tape_, head, 0, 0, n), column(tape_, head, 0, begin_next_, n), u, discount_.view(),
-                        column(tape_, head, 0, begin_init_, options_.init_batch),
-                        {1 - options_.gamma, options_.eps2, options_.divergence});
+                        initial_head(head), {1 - options_.gamma, options_.eps2, options_.divergence});
   if (!smodice) loss = add(tape_, loss, transport(head));
   if (options_.regulariser > 0) {
     for (int64_t k = 0; k < net_.out(); ++k) {
-      const int64_t begin = k == 2 ? begin_expert_ : 0, count = k == 2 ? expert_rows() : n;
-      const Tensor level = square(tape_, mean(tape_, column(tape_, head, k, begin, count)));
+      const Tensor l = k == 2 ? expert_head(head, expert_index_.view(), begin_expert_) : column(tape_, head, k, 0, n);
+      const Tensor level = square(tape_, mean(tape_, l));
       loss = add(tape_, loss, scale(tape_, level, options_.regulariser));
     }
   }

@@ -70,7 +70,11 @@ class Potentials {
   void residual(Context& ctx, Mat<const float> heads, Vec<float> y) const;
   std::vector<double> column_lse_of_data(Context& ctx, Mat<const float> heads) const;
   double transport_objective(Context& ctx, Mat<const float> heads) const;
+  Tensor initial_head(const Tensor& head);                                      // l0 of the drawn initial states
+  Tensor expert_head(const Tensor& head, Vec<const int32_t> index, int64_t begin);  // l2 of drawn expert states
   bool has_expert_head() const { return options_.method == DualMethod::Joint || options_.method == DualMethod::Paired; }
+  bool draws_experts() const { return options_.expert_batch > 0; }
+  bool draws_twice() const { return has_expert_head() && draws_experts() && !options_.shared; }
   int64_t expert_rows() const;
 
   const DataTables& data_;
@@ -81,10 +85,13 @@ class Potentials {
   RandomStream transitions_, pairs_, expert_, expert_linear_, initial_;
   StepCounter counter_;
 
-  // Rows of all sub-batches, through the trunk in one call: s | s' | s0 | s1 | t | t' (those the method needs).
+  // Rows of all sub-batches, through the trunk in one call: s | s' | s0 | s1 | t | t' (those the method needs). Where
+  // more states are drawn than there are (one trajectory of 1,000 states for two draws of 1,024), all of them stand
+  // there once and for all, and the draws pick from the heads: no state passes through the network twice.
   int64_t begin_next_ = 0, begin_init_ = 0, begin_pair_ = 0, begin_expert_ = 0, begin_linear_ = 0, rows_ = 0;
+  bool every_initial_ = false, every_expert_ = false;
   Array<float> x_;
-  Array<int32_t> index_, next_, init_index_, expert_index_;
+  Array<int32_t> index_, next_, init_index_, expert_index_, linear_index_;
   Array<float> discount_, reward_, features_, expert_features_, q_;
   Array<float> heads_, columns_;  // of a pass: heads of all states; l0(s), l0(s') and l1(s) of all transitions
   Optimiser optimiser_;

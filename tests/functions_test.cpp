@@ -76,6 +76,14 @@ std::vector<double> tabulate(int64_t rows, int64_t cols, const std::function<dou
   return values;
 }
 
+// Indices in the memory of the tape's backend, for as long as its step.
+Vec<const int32_t> index_memory(Tape& tape, const std::vector<int32_t>& index) {
+  const size_t bytes = index.size() * sizeof(int32_t);
+  auto* memory = static_cast<int32_t*>(tape.arena().take_bytes(bytes));
+  upload(tape.context(), memory, index.data(), bytes);
+  return {memory, static_cast<int64_t>(index.size())};
+}
+
 std::vector<Case> unary_cases() {
   return {
       unary_case(
@@ -211,6 +219,22 @@ std::vector<Case> part_cases() {
          y[6] = v[0][0], y[7] = v[0][1], y[10] = v[0][2], y[11] = v[0][3];
          return y;
        }},
+      {"gather",
+       {{4, 1}},
+       -1,
+       1,
+       [](Tape& t, Inputs x) { return gather(t, x[0], index_memory(t, {2, 0, 2, 3, 2})); },
+       [](const Values& v) {
+         return std::vector<double>{v[0][2], v[0][0], v[0][2], v[0][3], v[0][2]};
+       }},
+      {"scatter",
+       {{4, 1}},
+       -1,
+       1,
+       [](Tape& t, Inputs x) { return scatter(t, x[0], index_memory(t, {1, 4, 1, 0}), 5); },
+       [](const Values& v) {
+         return std::vector<double>{v[0][3], v[0][0] + v[0][2], 0.0, 0.0, v[0][1]};
+       }},
       // Used several times, in overlapping parts and beside itself: the tape adds.
       {"x x + overlapping parts of x",
        {{4, 2}},
@@ -310,6 +334,10 @@ TEST_P(Functions, ShapesThatDoNotFit) {
   expect_error(ErrorCode::InvalidArgument, "matmul", [&] { matmul(tape_, a, a); });
   expect_error(ErrorCode::InvalidArgument, "block: rows 1 + 2", [&] { rows(tape_, a, 1, 2); });
   expect_error(ErrorCode::InvalidArgument, "place", [&] { place(tape_, a, 2, 3, 1, 0); });
+  const Vec<const int32_t> none;
+  expect_error(ErrorCode::InvalidArgument, "gather: 2 x 3 is not a vector", [&] { gather(tape_, a, none); });
+  expect_error(ErrorCode::InvalidArgument, "scatter: 2 x 3 is not a vector",
+               [&] { scatter(tape_, a, none, 1); });
   expect_error(ErrorCode::InvalidArgument, "scale_by", [&] { scale_by(tape_, a, b); });
   expect_error(ErrorCode::InvalidArgument, "infonce: 3 rows", [&] { infonce(tape_, b, a); });
   expect_error(ErrorCode::InvalidArgument, "bce: logits is 2 x 3", [&] { bce(tape_, a, 1); });

@@ -51,6 +51,23 @@ TEST_P(Gather, ValuesAndIndices) {
   }
 }
 
+TEST_P(Gather, ScatterAddsInOrder) {
+  for (int64_t count : {int64_t{0}, int64_t{1}, int64_t{101}, int64_t{256}, int64_t{257}}) {
+    for (int64_t n : {int64_t{0}, int64_t{1}, int64_t{13}, int64_t{255}, int64_t{513}}) {
+      if (count == 0 && n > 0) continue;
+      SCOPED_TRACE(std::to_string(n) + " to " + std::to_string(count));
+      const auto from = normal(n);
+      const auto index = indices(n, count);
+      const Outputs got = run(0, [&](OpRun& op) {
+        scatter_values(op.ctx, {op.in(from), op.in(index), op.out("to", count)});
+      });
+      std::vector<float> want(static_cast<size_t>(count), 0.f);
+      for (size_t i = 0; i < index.size(); ++i) want[static_cast<size_t>(index[i])] += from[i];
+      EXPECT_EQ(got["to"], want);
+    }
+  }
+}
+
 TEST_P(Gather, RefusesWrongShapes) {
   Context& ctx = context();
   float unused = 0;
@@ -65,6 +82,9 @@ TEST_P(Gather, RefusesWrongShapes) {
   });
   expect_error(bad, "gather_values: index has 3 values, to has 2", [&] {
     gather_values(ctx, {values, three, values});
+  });
+  expect_error(bad, "scatter_values: index has 3 values, from has 2", [&] {
+    scatter_values(ctx, {values, three, values});
   });
   expect_error(bad, "gather_indices: index has 3 values, to has 2", [&] {
     gather_indices(ctx, {two, three, two});
@@ -88,6 +108,10 @@ TEST(GatherOnCpu, NamesTheIndexOutOfRangeAndWritesNothing) {
   expect_error(ErrorCode::InvalidArgument, "gather_values: index 0 is 3, expected 0 to 2", [&] {
     gather_values(ctx, {{from.data(), 3}, {index.data(), 1}, {to.data(), 1}});
   });
+  expect_error(ErrorCode::InvalidArgument, "scatter_values: index 0 is 3, expected 0 to 2", [&] {
+    scatter_values(ctx, {{from.data(), 1}, {index.data(), 1}, {to.data(), 3}});
+  });
+  EXPECT_EQ(to, std::vector<float>(6, 7.f));
 }
 
 }  // namespace

@@ -60,6 +60,13 @@ void gather_values(Context& ctx, const GatherValues& op) {
   gather(ctx, op.from, op.index, op.to);
 }
 
+// A batch is small and its indices jump: one thread, in order.
+void scatter_values(Context&, const ScatterValues& op) {
+  check_range("scatter_values", op.index, op.to.size);
+  std::fill_n(op.to.data, op.to.size, 0.f);
+  for (int64_t i = 0; i < op.index.size; ++i) op.to[op.index[i]] += op.from[i];
+}
+
 void gather_indices(Context& ctx, const GatherIndices& op) {
   check_range("gather_indices", op.index, op.from.size);
   gather(ctx, op.from, op.index, op.to);

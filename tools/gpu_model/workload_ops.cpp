@@ -152,6 +152,7 @@ void count_elementwise(Workload& work) {
   const Vec<int32_t> drawn = work.from(index);
   gather_rows(ctx, {m, drawn, to});
   gather_values(ctx, {row, drawn, work.vec(kBatch)});
+  scatter_values(ctx, {work.vec(kBatch), drawn, work.vec(1024)});
   gather_indices(ctx, {drawn, drawn, work.from(index)});
 }
 
