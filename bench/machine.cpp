@@ -126,14 +126,8 @@ Machine measure_machine(Context& ctx) {
 double bound_seconds_now(Context& ctx, const Work& work) {
   const auto seconds = [&](double operations, Burst burst) {
     if (operations == 0) return 0.0;
-    std::vector<double> done(static_cast<size_t>(ctx.threads()));
-    const auto start = Clock::now();
-    ctx.pool().parallel_for(ctx.threads(), [&](int64_t chunk, int) {
-      float sink = 0;
-      done[static_cast<size_t>(chunk)] = burst(&sink);
-    });
-    const std::chrono::duration<double> time = Clock::now() - start;
-    return operations * time.count() / std::accumulate(done.begin(), done.end(), 0.0);
+    const std::vector<double> now = rates(ctx, burst);
+    return operations / std::accumulate(now.begin(), now.end(), 0.0);
   };
   return seconds(work.flop, cpu::best_fma_burst) + seconds(work.exp, cpu::best_exp_burst) +
          seconds(work.tanh, cpu::best_tanh_burst);

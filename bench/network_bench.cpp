@@ -134,7 +134,7 @@ struct Network {
   }
 };
 
-constexpr int64_t kCheckRows = 150;  // two slices and a rest of rows are more than one block
+constexpr int64_t kCheckRows = 300;  // two slices and a rest of rows are more than one block
 
 void add_mlp(Suite& suite, int64_t n, int64_t in, int64_t out) {
   const auto flop = [&](int64_t products) { return 2.0 * static_cast<double>(n * products); };

@@ -175,8 +175,8 @@ void Mlp::predict(Context& ctx, Mat<const float> x, Mat<float> y, Weights weight
   MlpLayers net(*this, weights);
   for (int64_t begin = 0; begin < x.rows; begin += kPredictRows) {
     const int64_t n = std::min(kPredictRows, x.rows - begin);
-    for (size_t l = 0; l + 1 < net.count; ++l) {
-      net.list[l].y = {turns[l % 2], n, layers_[l].out(), width};  // one stride: a row has its place in all layers
+    for (size_t l = 0; l + 1 < net.count; ++l) {  // one stride: a row has its place in all layers
+      net.list[l].y = {turns[l % 2], n, layers_[l].out(), width};
     }
     net.list[net.count - 1].y = y.slice_rows(begin, n);
     mlp_forward(ctx, {x.slice_rows(begin, n), net});

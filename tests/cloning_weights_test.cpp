@@ -14,6 +14,14 @@
 namespace pwdice::test {
 namespace {
 
+TEST(EpisodeOrder, OfThreeEpisodes) {
+  const EpisodeOrder order = order_episodes({0, 1, 2, 0, 0, 1});  // the second has one transition
+  EXPECT_EQ(order.end, (std::vector<int32_t>{3, 3, 3, 4, 6, 6}));
+  EXPECT_EQ(order.order, (std::vector<int32_t>{0, 3, 4, 1, 5, 2}));
+  EXPECT_EQ(order.step_begin, (std::vector<int32_t>{0, 3, 5, 6}));
+  EXPECT_EQ(order_episodes({}).step_begin, std::vector<int32_t>{0});
+}
+
 class CloningWeightsOp : public OpTest {
  protected:
   struct How {

@@ -111,7 +111,7 @@ TEST_P(InfoNceMatch, SharpScores) {
   check(Case(70, 32, Data::Huge, {ScoreMetric::Identity, true, 100.f}), 2e-4);
 }
 
-// A running maximum that is raised late, and values of before that still count then (66 bits) or do not (216).
+// A running maximum that is raised late, and values of before that still count then (by 6 bits less) or do not.
 TEST_P(InfoNceMatch, ScoresThatRiseFromColumnToColumn) {
   Case c(230, 16, Data::Normal, {ScoreMetric::Identity, false, 1.f});
   for (float& v : c.v1) v *= 0.1f;
@@ -127,14 +127,42 @@ TEST_P(InfoNceMatch, ScoresThatRiseFromColumnToColumn) {
 
 TEST_P(InfoNceMatch, SeveralSections) { check(Case(230, 16)); }
 
+// Chunks of columns on the CPU: 72, 144 or 288 of them, as wide as its vectors allow.
+class InfoNceChunks : public InfoNceMatch {};
+INSTANTIATE_TEST_SUITE_P(, InfoNceChunks, testing::Values(Backend::Cpu), backend_name);
+
+TEST_P(InfoNceChunks, Edges) {
+  for (int64_t n : {71, 72, 73, 143, 144, 145, 287, 288, 289, 600}) check(Case(n, 32));
+}
+
+// Three levels of scores: the second is 31 bits above the first, short of raising the shift, so that p goes up to
+// 2^31 there; the third raises it, and the second still counts then (3 bits below, or 6) or does not.
+TEST_P(InfoNceChunks, ScoresThatRiseFromChunkToChunk) {
+  Case c(900, 16, Data::Normal, {ScoreMetric::Identity, false, 1.f});
+  for (float& v : c.v1) v *= 0.1f;
+  for (float& v : c.v2) v *= 0.1f;
+  for (const float top : {23.6f, 25.7f, 150.f}) {
+    for (int64_t i = 0; i < c.n; ++i) {
+      c.v1[static_cast<size_t>(i * c.d)] = 1.f;
+      c.v2[static_cast<size_t>(i * c.d)] = i < 288 ? 0.f : i < 576 ? 21.4f : top;
+    }
+    check(c, 2e-5);
+  }
+}
+
 TEST(InfoNceCpu, EveryTargetMatchesReference) {
   on_every_target([] {
     Context ctx({.threads = 2});
-    const Case c(101, 24);
+    const Case c(300, 24);
     const auto exact = c.expected<double>();
-    OpRun op(ctx, 0);
-    run_train(op, c);
-    expect_gradients(op.finish(), exact, c.expected<float>(), 2e-5);
+    const auto plain = c.expected<float>();
+    for (const bool fused : {true, false}) {
+      OpRun op(ctx, 0);
+      fused ? run_train(op, c) : run_separate(op, c, 1.f);
+      const Outputs got = op.finish();
+      expect_close(got.value("loss"), exact.loss, plain.loss);
+      expect_gradients(got, exact, plain, 2e-5);
+    }
   });
 }
 

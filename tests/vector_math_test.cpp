@@ -138,7 +138,6 @@ void expect_values(const char* what, Map run, const std::vector<float>& x,
   }
 }
 
-
 const float kPayloadNaN =
     std::bit_cast<float>(0x7fc00001u);  // a NaN whose low bits could leak into an exponent
 

@@ -48,23 +48,19 @@ HWY_INLINE void product_rows(Mat<const float> a, const Panels& b, Range rows, co
   multiply_chunk(a, b, rows, {0, panel_count(b.cols)}, sink);
 }
 
-// c is the tile's place in C; b as of tile_sums, padded to whole vectors.
+// c is the tile's place in C, at most kCols wide; b as of tile_sums.
 template <int kRows>
 HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride, const float* b,
                                 int64_t b_stride, Mat<float> c, bool add) {
   const StoreInto sink{c, add};
-  if (c.cols <= kLanes) {
-    const auto finish = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, c.cols); };
-    tile_sums<kRows, Along::Columns, 1>(depth, a, a_stride, b, finish, b_stride);
-  } else if (c.cols < Tile::kCols) {
-    HWY_ALIGN float part[kRows * Tile::kCols];
-    tile_product<kRows, Along::Columns>(depth, a, a_stride, b, part, false);
-    deliver(part, {0, kRows}, 0, c.cols, sink);
-  } else {
+  if (c.cols == Tile::kCols) {
     for (int r = 0; r < kRows; ++r) prefetch(c.row(r), Tile::kCols);
-    const auto finish = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, kLanes); };
-    tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, finish, b_stride);
+    const auto whole = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, kLanes); };
+    return tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, whole, b_stride);
   }
+  const auto part = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, c.cols - col); };
+  c.cols <= kLanes ? tile_sums<kRows, Along::Columns, 1>(depth, a, a_stride, b, part, b_stride)
+                   : tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, part, b_stride);
 }
 
 // Columns [col, col + count) of C, all its rows; before each tile next(first row, how many).

@@ -19,8 +19,10 @@
 //           threads.
 // Numerics  scores in units of log 2, shifted by a running maximum of the row; columns past n are -inf before that;
 //           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
-//           the loss is double.
-// Memory    u, z2 twice, the sections' d_z2 (16 MiB at most, two at least) and a block per thread: O(n d).
+//           the loss is double. 2^(s - shift) goes up to 2^32, so embeddings that are not normalised may go up
+//           to 1e28 before A overflows.
+// Memory    u, z2 twice, the sections' d_z2 (16 MiB at most, two at least) and a block per thread or section,
+//           whichever are fewer: O(n d).
 
 #include "../backends.h"
 

@@ -131,7 +131,7 @@ struct RowSoftmax {
     if (own >= shift) return std::log1p(others * scale() + own_excess());
     return lse() - static_cast<double>(own) * kInfoNceLn2;
   }
-  // p_ij = weight() 2^(s_ij - shift); no subnormal, which would slow the products down
+  // p_ij = weight() 2^(s_ij - shift); one next to nothing is none: subnormals would slow the products down
   double weight() const {
     const double weight = scale() / total();
     return weight < 1e-30 ? 0 : weight;

@@ -29,7 +29,7 @@ namespace HWY_NAMESPACE {
 // Sizes that follow from (n, d) alone.
 struct InfoNceShape {
   // Rows of a block: the more, the longer the sums of d_z2 run in registers; fewer for a large n, so that the
-  // kept chunks stay in the cache. Measured on Zen 3 at n = 4096: 24 rows 45.0 ms, 48 rows 43.5, 96 rows 43.7.
+  // kept chunks stay in the cache. Measured on Zen 4 (AVX-512) at n = 4096: 28 rows 17.8 ms, 56, 84 and 112 17.0.
   static constexpr int64_t kMaxRows = 2 * PairBlock::kRows, kMaxTall = 16384;
   // Columns of a chunk: what a row costs beside its vectors (its maximum, its sum) is paid once a chunk. Measured
   // at n = 4096 on Zen 4 (AVX-512): 6 vectors 17.6 ms, 12 17.3, 18 17.1, 24 and 30 the same; on Zen 3 (AVX2) no

@@ -4,8 +4,8 @@
 // Networks on the CPU. A block of rows passes through all layers while it is in L2, so that first layers and
 // heads, which are bound by memory when they are ops of their own, cost next to nothing.
 //   forward     W^T of every layer packed in panels once; chunks of rows, layer after layer
-//   backward    W packed; slices of rows (row_slices), in blocks of at most kPassRows from the last layer
-//               first: sums for d_W and d_b, then d of the layer below in place of its outputs
+//   backward    W packed; slices of rows (row_slices), in blocks of at most kPassRows, from the last layer to
+//               the first: sums for d_W and d_b, then d of the layer below in place of its outputs
 // Cost  6 n sum(in out) flop for both, 2 n in out less when d_x is not wanted; every y is written once and
 //       read once, and 2 + slices times the parameters.
 

@@ -60,8 +60,9 @@ void ThreadPool::run(int64_t chunks, Call call, void* body) {
   const int64_t threads = this->threads();
   for (int64_t t = 0; t < threads; ++t) {
     Stretch& stretch = stretches_[static_cast<size_t>(t)];
-    stretch.next.store(chunks * t / threads, std::memory_order_relaxed);
-    stretch.end = chunks * (t + 1) / threads;
+    const Range own = even_range(chunks, threads, t);
+    stretch.next.store(own.begin, std::memory_order_relaxed);
+    stretch.end = own.end;
   }
   const uint32_t before = state_.load(std::memory_order_relaxed);            // closed, nobody inside
   state_.store((before + kNextLoop) & ~kClosed, std::memory_order_release);  // publishes the loop

@@ -8,7 +8,7 @@
 //   exp_nonpositive(x)  e^x for x <= 0, the softmax case: the limit costs one        <= 1.2 ulp
 //                       instruction, results below about 2^-126 are 0
 //   exp2_nonpositive(x) 2^x in the same way, x up to 64 besides: scores in units     <= 1.2 ulp
-//                       of log 2 save a third of the arithmetic
+//                       of log 2 need no scaling
 //   log(x)              -inf at 0, NaN below 0, subnormal x included                 <= 1 ulp
 //   tanh(x)             exact sign, +-1 in the limit, relative accuracy near 0       <= 3 ulp
 //   sigmoid(x)          relative accuracy in both tails, 0 below about -87.7         <= 3 ulp
