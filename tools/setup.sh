@@ -10,20 +10,23 @@
 #   tools/setup.sh --mujoco   also build/venv with MuJoCo and gymnasium (tools/requirements-mujoco.txt)
 #   tools/setup.sh --cuda     also clang, and build/venv with CUTLASS (tools/requirements-cuda.txt); the CUDA
 #                             toolkit itself is the user's
+#   tools/setup.sh --peers    also build/peers with PyTorch and JAX (tools/requirements-peers.txt), for bench/peers
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-want_python=false requirements=()
+want_peers=false requirements=()
 packages=(build-essential cmake ninja-build pkg-config libhwy-dev libhdf5-dev libdeflate-dev libcli11-dev
           libtomlplusplus-dev nlohmann-json3-dev libeigen3-dev libgtest-dev libbenchmark-dev)
 for option in "$@"; do
   case $option in
     --tests) packages+=(ccache clang python3 python3-venv git)
-             want_python=true requirements+=(tools/requirements.txt) ;;
+             requirements+=(tools/requirements.txt) ;;
     --mujoco) packages+=(python3 python3-venv libegl1 libgl1-mesa-dri)  # the last two draw for `pwdice eval --record`
-              want_python=true requirements+=(tools/requirements-mujoco.txt) ;;
+              requirements+=(tools/requirements-mujoco.txt) ;;
     --cuda) packages+=(clang python3 python3-venv)
-            want_python=true requirements+=(tools/requirements-cuda.txt) ;;
+            requirements+=(tools/requirements-cuda.txt) ;;
+    --peers) packages+=(python3 python3-venv)
+             want_peers=true ;;
     *) echo "setup: unknown option $option" >&2; exit 2 ;;
   esac
 done
@@ -48,20 +51,23 @@ install_packages() {
     say "apt-get could not install: ${missing[*]}"; return 1; }
 }
 
-# Python packages live in build/venv and nowhere else; the stamp makes a second run a no-op.
+# install_python <environment> <files of requirements>. Python packages live in build/venv and build/peers and nowhere
+# else; the stamp makes a second run a no-op.
 install_python() {
-  local stamp=build/venv/.installed wanted
+  local venv=$1 wanted
+  local stamp=$venv/.installed
+  shift
   wanted=$(cat "$@" | sha256sum | cut -d' ' -f1)
-  [ -d build/venv ] || { say "creating build/venv"; python3 -m venv build/venv; }
+  [ -d "$venv" ] || { say "creating $venv"; python3 -m venv "$venv"; }
   if ! grep -qs "$wanted" "$stamp"; then
-    say "installing into build/venv: $(cat "$@" | grep -v '^#' | tr '\n' ' ')"
+    say "installing into $venv: $(cat "$@" | grep -v '^#' | tr '\n' ' ')"
     local arguments=() file
     for file in "$@"; do arguments+=(-r "$file"); done
-    build/venv/bin/pip install --quiet --disable-pip-version-check "${arguments[@]}" || {
+    "$venv/bin/pip" install --quiet --disable-pip-version-check "${arguments[@]}" || {
       say "pip could not install the packages of: $*"; return 1; }
     echo "$wanted" >> "$stamp"
   else
-    say "build/venv is up to date"
+    say "$venv is up to date"
   fi
 }
 
@@ -77,5 +83,6 @@ ensure_cmake() {
 }
 
 install_packages
-$want_python && install_python "${requirements[@]}"
+[ ${#requirements[@]} -eq 0 ] || install_python build/venv "${requirements[@]}"
+! $want_peers || install_python build/peers tools/requirements-peers.txt
 ensure_cmake
