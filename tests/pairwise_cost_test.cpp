@@ -42,8 +42,9 @@ struct Case {
 
 TEST_P(PairwiseCost, MatrixMatchesReferenceForEveryDistance) {
   for (Distance distance : reference::kDistances) {
-    for (auto [n, m, d] :
+    for (const auto& shape :
          {std::array<int64_t, 3>{1, 1, 1}, {5, 7, 3}, {23, 97, 11}, {49, 31, 32}, {25, 130, 40}}) {
+      const int64_t n = shape[0], m = shape[1], d = shape[2];
       const Case c(n, m, d, distance, distance == Distance::ExpManhattan ? Data::Tiny : Data::Normal);
       SCOPED_TRACE(std::to_string(static_cast<int>(distance)) + ": " + std::to_string(n) + " x " +
                    std::to_string(m));

@@ -11,7 +11,7 @@
 # cuda  nvcc for every supported architecture; the PTX of every kernel executed on the CPU (skipped, and counted
 #       as skipped, where there is no nvcc)
 # asan  AddressSanitizer and UndefinedBehaviorSanitizer        tsan  ThreadSanitizer, the ops and the runtime
-# fuzz  clang, the libraries and programs with warnings as errors; libFuzzer on every reader of files
+# fuzz  clang, the libraries, programs and tests with warnings as errors; libFuzzer on every reader of files
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -56,7 +56,7 @@ run_part() {
   case $1 in
     cpu) run_preset cpu all . -DPWDICE_WERROR=ON ;;
     asan | tsan) run_preset "$1" all . ;;
-    fuzz) run_preset fuzz "pwdice pwdice_fuzzers" '^fuzz' -DPWDICE_WERROR=ON ;;
+    fuzz) run_preset fuzz "pwdice pwdice_fuzzers" '^(fuzz|clang)' -DPWDICE_WERROR=ON ;;
     cuda)
       if [ -z "$nvcc" ]; then
         say "cuda: skipped, there is no nvcc"
