@@ -54,6 +54,16 @@ class PackedLayers {
   int64_t end_[kMlpMaxLayers] = {};  // panels up to and with this layer
 };
 
+// Each thread's chunks from its last to its first: the backward pass, which begins with the first rows, then finds
+// what was written last, and not what the cache has long lost.
+int64_t backwards(int64_t chunks, int64_t threads, int64_t chunk) {
+  for (int64_t t = 0; t < threads; ++t) {
+    const Range own = even_range(chunks, threads, t);
+    if (chunk < own.end) return own.begin + own.end - 1 - chunk;
+  }
+  return chunk;
+}
+
 void forward_rows(const MlpForward& op, const PackedLayers& packed, Range rows) {
   Mat<const float> x = op.x;
   for (size_t l = 0; l < op.layers.size(); ++l) {
@@ -89,8 +99,10 @@ void mlp_forward_simd(Context& ctx, const MlpForward& op) {
   const ScratchScope scope(ctx.scratch());
   const PackedLayers packed(ctx, op.layers, Operand::Transposed, 0, "mlp_forward");
   const RowParts chunks = row_chunks(op.x.rows);
-  ctx.pool().parallel_for(chunks.count,
-                          [&](int64_t chunk, int) HWY_ATTR { forward_rows(op, packed, chunks[chunk]); });
+  const int64_t threads = ctx.threads();
+  ctx.pool().parallel_for(chunks.count, [&](int64_t chunk, int) HWY_ATTR {
+    forward_rows(op, packed, chunks[backwards(chunks.count, threads, chunk)]);
+  });
 }
 
 void mlp_backward_simd(Context& ctx, const MlpBackward& op) {
