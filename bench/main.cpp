@@ -2,9 +2,12 @@
 // Copyright (c) 2026 The pwdice authors
 
 // pwdice_bench [--threads=N] [options of GoogleBenchmark]: see README.md for the method.
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <stdexcept>
+#include <string>
 
 #include "suite.h"
 
@@ -15,7 +18,11 @@ int take_threads(int& argc, char** argv) {
   int threads = 0, kept = 1;
   for (int i = 1; i < argc; ++i) {
     if (std::strncmp(argv[i], "--threads=", 10) == 0) {
-      threads = std::atoi(argv[i] + 10);
+      const char* const text = argv[i] + 10;
+      const auto [end, error] = std::from_chars(text, text + std::strlen(text), threads);
+      if (error != std::errc() || *end != '\0' || threads < 0)
+        throw std::invalid_argument("--threads=" + std::string(text) +
+                                    ": expected a number of threads, 0 for all cores");
     } else {
       argv[kept++] = argv[i];
     }
@@ -49,7 +56,7 @@ void run(int argc, char** argv) {
   pwdice::bench::register_act(suite);
   pwdice::bench::register_infonce(suite);
   pwdice::bench::register_transport(suite);
-  benchmark::RunSpecifiedBenchmarks();
+  if (benchmark::RunSpecifiedBenchmarks() == 0) throw std::invalid_argument("no benchmark has such a name");
   benchmark::Shutdown();
 }
 

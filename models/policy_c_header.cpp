@@ -25,7 +25,7 @@ void define(std::string& out, const std::string& name, size_t value) {
   out += "#define " + name + " " + std::to_string(value) + "\n";
 }
 
-// C99, without state: the layers in turns through two arrays of the widest one.
+// C99, without state, libm alone: the layers in turns through two arrays of the widest one.
 std::string act_function(const PolicyData& data, const std::string& name, const std::string& upper) {
   size_t width = data.obs_mean.size();
   for (const PolicyData::Layer& layer : data.layers) width = std::max(width, static_cast<size_t>(layer.rows));

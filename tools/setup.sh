@@ -27,7 +27,7 @@ for option in "$@"; do
             requirements+=(tools/requirements-cuda.txt) ;;
     --peers) packages+=(python3 python3-venv)
              want_peers=true ;;
-    *) echo "setup: unknown option $option" >&2; exit 2 ;;
+    *) echo "setup: unknown option $option; there are: --tests --mujoco --cuda --peers" >&2; exit 2 ;;
   esac
 done
 

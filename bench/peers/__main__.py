@@ -81,19 +81,19 @@ def compare(step, size, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--steps", default=",".join(STEPS))
-    parser.add_argument("--bench", default=HERE.parent.parent / "build/cpu/bin/pwdice_bench")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each peer takes its turn (3)")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of pwdice and its peers (all cores)")
+    parser.add_argument("--steps", default=",".join(STEPS), help=f"some of {','.join(STEPS)} (all)")
+    parser.add_argument("--bench", default=HERE.parent.parent / "build/cpu/bin/pwdice_bench", help="the program to compare")
     options = parser.parse_args()
     unknown = [s for s in options.steps.split(",") if s not in STEPS]
     if unknown:
-        parser.error(f"unknown steps {', '.join(unknown)}; there are {', '.join(STEPS)}")
-    if not os.access(options.bench, os.X_OK):
-        parser.error(f"there is no {options.bench}: build it with cmake --preset cpu && cmake --build --preset cpu")
-    if options.rounds < 1:
-        parser.error("--rounds must be at least 1")
-    print(f"{options.threads} threads, {options.rounds} rounds; medians (fastest)\n")
+        parser.error(f"there is no step '{unknown[0]}'; there are {', '.join(STEPS)}")
+    if not (os.path.isfile(options.bench) and os.access(options.bench, os.X_OK)):
+        parser.error(f"{options.bench} is no program: build it with cmake --preset cpu && cmake --build --preset cpu")
+    if options.rounds < 1 or options.threads < 1:
+        parser.error("--rounds and --threads must be at least 1")
+    print(f"threads: {options.threads}, rounds: {options.rounds}; medians (fastest)\n")
     print("| step | pwdice, ms | x bound | torch eager | torch.compile | torch, malloc | jax |\n|" + "---|" * 7)
     for step in options.steps.split(","):
         for size in STEPS[step]:
