@@ -111,16 +111,12 @@ PWDICE_HD inline int32_t draw_weighted(const RandomStream& stream, uint64_t step
   const Philox bits = stream.at(step, i);
   const uint64_t word = (static_cast<uint64_t>(bits.v[0]) << 32) | bits.v[1];
   const double target = static_cast<double>(word >> 11) * 0x1p-53 * cumulative[population - 1];
-  int64_t low = 0, high = population - 1;
-  while (low < high) {
-    const int64_t middle = low + (high - low) / 2;
-    if (cumulative[middle] > target) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
+  const double* first = cumulative;  // of `count` items among which it is; no branch that could be mispredicted
+  for (int64_t count = population, half = 0; count > 1; count -= half) {
+    half = count / 2;
+    first += half * static_cast<int64_t>(first[half - 1] <= target);
   }
-  return static_cast<int32_t>(low);
+  return static_cast<int32_t>(first - cumulative);
 }
 
 }  // namespace pwdice

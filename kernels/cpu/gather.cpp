@@ -12,15 +12,15 @@
 namespace pwdice::cpu {
 namespace {
 
-constexpr int64_t kValues = 16384;  // values copied per chunk
+constexpr int64_t kRows = 256, kValues = 16384;  // of a chunk at most: two microseconds of work
 constexpr int64_t kAhead = 12;      // rows prefetched
 constexpr int64_t kLine = 16;       // floats per cache line
 
 // All indices are checked before anything is written.
 void check_range(const char* op, Vec<const int32_t> index, int64_t count) {
-  const auto limit = static_cast<uint64_t>(count);
+  const auto limit = static_cast<uint32_t>(std::min<int64_t>(count, int64_t{1} << 31));
   bool bad = false;
-  for (int64_t i = 0; i < index.size; ++i) bad |= static_cast<uint64_t>(int64_t{index[i]}) >= limit;
+  for (int64_t i = 0; i < index.size; ++i) bad |= static_cast<uint32_t>(index[i]) >= limit;
   if (!bad) return;
   for (int64_t i = 0; i < index.size; ++i) {
     PWDICE_CHECK(index[i] >= 0 && index[i] < count, "{}: index {} is {}, expected 0 to {}", op, i, index[i],
@@ -30,8 +30,8 @@ void check_range(const char* op, Vec<const int32_t> index, int64_t count) {
 
 template <class T>
 void gather(Context& ctx, Vec<const T> from, Vec<const int32_t> index, Vec<T> to) {
-  ctx.pool().parallel_for(chunk_count(to.size, kValues), [&](int64_t c, int) {
-    const Range r = chunk_range(to.size, kValues, c);
+  ctx.pool().parallel_for(chunk_count(to.size, kRows), [&](int64_t c, int) {
+    const Range r = chunk_range(to.size, kRows, c);
     for (int64_t i = r.begin; i < r.end; ++i) to[i] = from[index[i]];
   });
 }
@@ -42,7 +42,7 @@ void gather_rows(Context& ctx, const GatherRows& op) {
   check_range("gather_rows", op.index, op.from.rows);
   const int64_t d = op.to.cols;
   if (d == 0) return;
-  const int64_t chunk = std::max<int64_t>(1, kValues / d);
+  const int64_t chunk = std::clamp<int64_t>(kValues / d, 1, kRows);
   ctx.pool().parallel_for(chunk_count(op.to.rows, chunk), [&](int64_t c, int) {
     const Range r = chunk_range(op.to.rows, chunk, c);
     for (int64_t i = r.begin; i < r.end; ++i) {

