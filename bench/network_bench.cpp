@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// op/mlp/<forward|backward>/<rows>x<in>-256-256-<out>: whole networks, ReLU.
+// op/mlp/<forward|backward>/<rows>x<in>-<hidden>-<hidden>-<out>: whole networks, ReLU.
 // op/gradient_penalty/<forward|backward>/512x<in>: the discriminator's penalty, tanh.
 // Gradients are verified along themselves: (L(p + h g) - L(p - h g)) / 2h in double must be |g|^2.
 #include <array>
@@ -15,19 +15,19 @@ namespace pwdice::bench {
 namespace {
 
 constexpr int64_t kWidth = 256;
+using Sizes = std::array<int64_t, 4>;  // in, two hidden layers of one width, out
 
 // Three layers with their data.
 struct Network {
   int64_t n;
-  std::array<int64_t, 4> sizes;
+  Sizes sizes;
   Activation act;
   std::vector<float> x, d_pre;
   std::array<std::vector<float>, 3> w, b, y, d_w, d_b;
   std::vector<float> v1, g, norm, loss, one{1.f};
 
-  Network(int64_t rows, int64_t in, int64_t out, Activation f)
-      : n(rows), sizes{in, kWidth, kWidth, out}, act(f) {
-    x = random_values(n * in, 1, 1), d_pre = random_values(n * out, 1, 2);
+  Network(int64_t rows, const Sizes& of, Activation f) : n(rows), sizes(of), act(f) {
+    x = random_values(n * sizes[0], 1, 1), d_pre = random_values(n * sizes[3], 1, 2);
     for (size_t l = 0; l < 3; ++l) {
       const int64_t from = sizes[l], to = sizes[l + 1];
       w[l] = random_values(to * from, 1 / std::sqrt(from), 3 + static_cast<uint32_t>(l));
@@ -41,7 +41,9 @@ struct Network {
   Mat<const float> input() const { return {x.data(), n, sizes[0]}; }
   Mat<const float> weight(size_t l) const { return {w[l].data(), sizes[l + 1], sizes[l]}; }
   Vec<const float> bias(size_t l) const { return {b[l].data(), sizes[l + 1]}; }
-  Mat<float> hidden(std::vector<float>& memory) { return {memory.data(), n, kWidth, mlp_stride(kWidth)}; }
+  Mat<float> hidden(std::vector<float>& memory) {
+    return {memory.data(), n, sizes[1], mlp_stride(sizes[1])};
+  }
   Mat<float> d_weight(size_t l) { return {d_w[l].data(), sizes[l + 1], sizes[l]}; }
   Vec<float> d_bias(size_t l) { return {d_b[l].data(), sizes[l + 1]}; }
 
@@ -136,19 +138,22 @@ struct Network {
 
 constexpr int64_t kCheckRows = 300;  // two slices and a rest of rows are more than one block
 
-void add_mlp(Suite& suite, int64_t n, int64_t in, int64_t out) {
+void add_mlp(Suite& suite, int64_t n, const Sizes& sizes) {
   const auto flop = [&](int64_t products) { return 2.0 * static_cast<double>(n * products); };
-  const int64_t w = kWidth, all = in * w + w * w + w * out;
-  const std::string shape = std::to_string(n) + "x" + std::to_string(in) + "-256-256-" + std::to_string(out);
+  const int64_t in = sizes[0], width = sizes[1], out = sizes[3];
+  const int64_t first = in * width, all = first + width * width + width * out;
+  const std::string hidden = "-" + std::to_string(width);
+  const std::string shape =
+      std::to_string(n) + "x" + std::to_string(in) + hidden + hidden + "-" + std::to_string(out);
   for (const bool backward : {false, true}) {
-    const Work work{flop(backward ? 2 * all - in * w : all)};
+    const Work work{flop(backward ? 2 * all - first : all)};
     add("op/mlp/" + std::string(backward ? "backward/" : "forward/") + shape,
-        [&suite, n, in, out, work, backward](benchmark::State& state) {
-          Network small(kCheckRows, in, out, Activation::Tanh);
+        [&suite, n, sizes, work, backward](benchmark::State& state) {
+          Network small(kCheckRows, sizes, Activation::Tanh);
           small.forward(suite.ctx), small.backward(suite.ctx);
           if (!small.is_gradient_of(&Network::output_loss))
             return state.SkipWithError("the gradient is wrong");
-          Network net(n, in, out, Activation::Relu);
+          Network net(n, sizes, Activation::Relu);
           net.forward(
               suite.ctx);  // backward then runs on its own leftovers: the time does not depend on them
           time_iterations(state, suite.ctx, suite.machine, work,
@@ -165,12 +170,12 @@ void add_penalty(Suite& suite, int64_t n, int64_t in) {
     add("op/gradient_penalty/" + std::string(backward ? "backward/" : "forward/") + std::to_string(n) + "x" +
             std::to_string(in),
         [&suite, n, in, work, backward](benchmark::State& state) {
-          Network small(kCheckRows, in, 1, Activation::Tanh);
+          Network small(kCheckRows, {in, kWidth, kWidth, 1}, Activation::Tanh);
           small.penalty(suite.ctx), small.penalty_backward(suite.ctx);
           if (!close(small.loss[0], small.penalty_loss(), small.penalty_loss(), 1e-4) ||
               !small.is_gradient_of(&Network::penalty_loss))
             return state.SkipWithError("the penalty or its gradient is wrong");
-          Network net(n, in, 1, Activation::Tanh);
+          Network net(n, {in, kWidth, kWidth, 1}, Activation::Tanh);
           net.penalty(suite.ctx);
           time_iterations(state, suite.ctx, suite.machine, work,
                           [&] { backward ? net.penalty_backward(suite.ctx) : net.penalty(suite.ctx); });
@@ -181,10 +186,11 @@ void add_penalty(Suite& suite, int64_t n, int64_t in) {
 }  // namespace
 
 void register_networks(Suite& suite) {
-  add_mlp(suite, 1024, 11, 6);
-  add_mlp(suite, 1024, 111, 16);
-  add_mlp(suite, 256, 11, 6);
-  add_mlp(suite, 6144, 11, 3);
+  add_mlp(suite, 1024, {11, kWidth, kWidth, 6});
+  add_mlp(suite, 1024, {111, kWidth, kWidth, 16});
+  add_mlp(suite, 256, {11, kWidth, kWidth, 6});
+  add_mlp(suite, 6144, {11, kWidth, kWidth, 3});
+  add_mlp(suite, 8192, {11, 128, 128, 32});  // the encoder
   for (const int64_t in : {11, 111}) add_penalty(suite, 512, in);
 }
 

@@ -32,7 +32,6 @@ struct ColumnsTerm {
 };
 using ColumnsTerms = std::initializer_list<ColumnsTerm>;
 
-inline constexpr int64_t kNarrow = 32;
 inline constexpr int64_t kSliceRows = 128;
 static_assert(kNarrow <= Tile::kBlockRows);
 

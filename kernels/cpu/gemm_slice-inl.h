@@ -50,47 +50,60 @@ HWY_INLINE void product_rows(Mat<const float> a, const Panels& b, Range rows, co
 
 // c is the tile's place in C, at most kCols wide; b as of tile_sums.
 template <int kRows>
-HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride, const float* b,
-                                int64_t b_stride, Mat<float> c, bool add) {
+HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
+                                Mat<float> c, bool add) {
   const StoreInto sink{c, add};
   if (c.cols == Tile::kCols) {
     for (int r = 0; r < kRows; ++r) prefetch(c.row(r), Tile::kCols);
     const auto whole = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, kLanes); };
     return tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, whole, b_stride);
   }
-  const auto part = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, c.cols - col); };
-  c.cols <= kLanes ? tile_sums<kRows, Along::Columns, 1>(depth, a, a_stride, b, part, b_stride)
-                   : tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, part, b_stride);
+  const auto part = [&](int row, int64_t col, Floats sum) HWY_ATTR {
+    if (col < c.cols) sink(row, col, sum, c.cols - col);
+  };
+  tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, part, b_stride);
 }
 
-// Columns [col, col + count) of C, all its rows; before each tile next(first row, how many).
+// The same for c.rows < Tile::kRows.
+template <int kRows>
+HWY_NOINLINE void accumulate_low_tile(int64_t depth, const float* a, int64_t a_stride, const float* b,
+                                      int64_t b_stride, Mat<float> c, bool add) {
+  accumulate_tile<kRows>(depth, a, a_stride, b, b_stride, c, add);
+}
+template <int kRows = Tile::kRows - 1>
+HWY_INLINE auto low_tile(int64_t rows) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return low_tile<kRows - 1>(rows);
+  }
+  return &accumulate_low_tile<kRows>;
+}
+
+// Columns [col, col + count) of C, all its rows. Less than four at the end would leave the FMA units waiting for
+// their own results: these share with the tile before. Before each tile next(first row, end).
 template <class Next>
 HWY_INLINE void accumulate_panel(Mat<const float> a, const float* b, int64_t b_stride, Mat<float> c,
                                  int64_t col, int64_t count, bool add, const Next& next) {
-  int64_t row = 0;
-  const auto take = [&]<int kRows>() HWY_ATTR {
-    for (; row + kRows <= c.rows; row += kRows) {
-      next(row, kRows);
-      accumulate_tile<kRows>(a.rows, a.data + row, a.stride, b, b_stride,
-                             {c.row(row) + col, kRows, count, c.stride}, add);
-    }
-  };
-  take.template operator()<Tile::kRows>();
-  if constexpr (Tile::kRows > 8) take.template operator()<8>();
-  take.template operator()<4>();
-  take.template operator()<2>();
-  take.template operator()<1>();
+  for (int64_t row = 0, end = 0; row < c.rows; row = end) {
+    const int64_t left = c.rows - row;
+    const bool whole = left == Tile::kRows || left >= Tile::kRows + 4;
+    end = row + (whole ? Tile::kRows : left < Tile::kRows ? left : (left + 1) / 2);
+    next(row, end);
+    const Mat<float> to{c.row(row) + col, end - row, count, c.stride};
+    whole ? accumulate_tile<Tile::kRows>(a.rows, a.data + row, a.stride, b, b_stride, to, add)
+          : low_tile(to.rows)(a.rows, a.data + row, a.stride, b, b_stride, to, add);
+  }
 }
 
 // A panel of B is packed and stays in L1 while the columns of A pass by; with each of their tiles a few rows of
-// the next panel are asked for, which may come from afar. For the few rows of a head it is read in place.
+// the next panel are asked for, which may come from afar. For few columns of A it is read in place.
 using Stacked = std::initializer_list<Mat<const float>>;
 inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<float> c, bool add) {
   HWY_ALIGN float panel[kPassRows * Tile::kCols];
   for (int64_t col = 0; col < c.cols; col += Tile::kCols) {
     const int64_t count = std::min(Tile::kCols, c.cols - col);
-    if (c.rows <= kFewOutputs && count == Tile::kCols && b.size() == 1) {
-      accumulate_panel(a, b.begin()->data + col, b.begin()->stride, c, col, count, add, [](int64_t, int) {});
+    if (c.rows <= kNarrow && count == Tile::kCols && b.size() == 1) {
+      accumulate_panel(a, b.begin()->data + col, b.begin()->stride, c, col, count, add,
+                       [](int64_t, int64_t) {});
       continue;
     }
     float* to = panel;
@@ -99,27 +112,30 @@ inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<f
       to += part.rows * Tile::kCols;
     }
     const int64_t left = std::min(Tile::kCols, c.cols - col - count);
-    const auto next = [&](int64_t row, int rows) HWY_ATTR {
+    const auto next = [&](int64_t row, int64_t end) HWY_ATTR {
       for (const Mat<const float>& part : b) {
-        const int64_t end = part.rows * (row + rows) / c.rows;
-        for (int64_t k = part.rows * row / c.rows; k < end; ++k) prefetch(part.row(k) + col + count, left);
+        const int64_t last = part.rows * end / c.rows;
+        for (int64_t k = part.rows * row / c.rows; k < last; ++k) prefetch(part.row(k) + col + count, left);
       }
     };
     accumulate_panel(a, panel, Tile::kCols, c, col, count, add, next);
   }
 }
 
-// The gradients of several layers, summed slice by slice: the first slice writes to its target.
+// The gradients of several layers, summed slice by slice: the first slice writes to its target. With few inputs the
+// sums are those of d_W^T, so that no lane of a vector is idle, and are turned around when they are added up.
 class SliceSums {
  public:
   SliceSums(Context& ctx, int64_t n, std::span<const MlpGradient> targets, const char* op)
       : n_(n), slices_(row_slices(n)), targets_(targets) {
-    int64_t outs = 0;
-    for (const MlpGradient& t : targets) floats_ += t.d_w.size(), outs += t.d_w.rows;
-    rows_ = outs;
-    partials_ = ctx.scratch().take<float>((slices_ - 1) * floats_, op);
-    totals_ = ctx.scratch().take<double>(slices_ * outs, op);
-    std::fill_n(totals_, slices_ * outs, 0.0);
+    int64_t narrow = 0;
+    for (size_t t = 0; t < targets.size(); ++t) {
+      floats_ += targets[t].d_w.size(), rows_ += targets[t].d_w.rows;
+      narrow += is_narrow(t) ? targets[t].d_w.size() : 0;
+    }
+    partials_ = ctx.scratch().take<float>((slices_ - 1) * floats_ + narrow, op);
+    totals_ = ctx.scratch().take<double>(slices_ * rows_, op);
+    std::fill_n(totals_, slices_ * rows_, 0.0);
   }
 
   int64_t slices() const { return slices_; }
@@ -131,13 +147,15 @@ class SliceSums {
     for (int64_t part = 0; part < parts.count; ++part) block(parts[part], part == 0);
   }
 
-  // d_W of target t, and the column sums that become its d_b.
-  Mat<float> d_w(int64_t slice, size_t t) const {
-    const Mat<float>& target = targets_[t].d_w;
-    if (slice == 0) return target;
-    float* at = partials_ + (slice - 1) * floats_;
-    for (size_t before = 0; before < t; ++before) at += targets_[before].d_w.size();
-    return {at, target.rows, target.cols};
+  // d_W of target t (+)= d^T y with y in parts, and the column sums that become its d_b.
+  HWY_INLINE void add(int64_t slice, size_t t, Mat<const float> d, Stacked y, bool add) const {
+    const Mat<float> c = d_w(slice, t);
+    if (!is_narrow(t)) return accumulate_columns(d, y, c, add);
+    int64_t row = 0;
+    for (const Mat<const float>& part : y) {
+      accumulate_columns(part, {d.slice_rows(row, part.rows)}, c, add || row > 0);
+      row += part.rows;
+    }
   }
   double* d_b(int64_t slice, size_t t) const {
     double* at = totals_ + slice * rows_;
@@ -148,12 +166,14 @@ class SliceSums {
   // The slices in order, everything in one loop over the rows of all targets.
   void add_up(ThreadPool& pool) const {
     constexpr int64_t kStep = 16;
-    pool.parallel_for(slices_ == 1 ? 0 : chunk_count(rows_, kStep), [&](int64_t chunk, int) HWY_ATTR {
+    pool.parallel_for(chunk_count(rows_, kStep), [&](int64_t chunk, int) HWY_ATTR {
       const Range range = chunk_range(rows_, kStep, chunk);
       int64_t first = 0;
       for (size_t t = 0; t < targets_.size(); first += targets_[t++].d_w.rows) {
         const int64_t end = std::min(range.end - first, targets_[t].d_w.rows);
-        for (int64_t row = std::max<int64_t>(range.begin - first, 0); row < end; ++row) add_row(t, row);
+        for (int64_t row = std::max<int64_t>(range.begin - first, 0); row < end; ++row) {
+          is_narrow(t) ? add_column(t, row) : add_row(t, row);
+        }
       }
     });
     for (size_t t = 0; t < targets_.size(); ++t) {
@@ -166,6 +186,19 @@ class SliceSums {
   }
 
  private:
+  bool is_narrow(size_t t) const { return targets_[t].d_w.cols <= kNarrow && targets_[t].d_w.rows > kNarrow; }
+
+  // The sums of a slice, (in, out) for few inputs.
+  Mat<float> d_w(int64_t slice, size_t t) const {
+    const Mat<float>& target = targets_[t].d_w;
+    if (slice == 0 && !is_narrow(t)) return target;
+    float* at = partials_;
+    for (size_t before = 0; before < t; ++before) at += partial_slices(before) * targets_[before].d_w.size();
+    at += (slice - (is_narrow(t) ? 0 : 1)) * target.size();
+    return is_narrow(t) ? Mat<float>(at, target.cols, target.rows) : Mat<float>(at, target.rows, target.cols);
+  }
+  int64_t partial_slices(size_t t) const { return is_narrow(t) ? slices_ : slices_ - 1; }
+
   HWY_INLINE void add_row(size_t t, int64_t row) const {
     const Mat<float>& target = targets_[t].d_w;
     for (int64_t s = 1; s < slices_; ++s) {
@@ -175,6 +208,16 @@ class SliceSums {
         const int64_t count = target.cols - j;
         store_part(hn::Add(load_part(to, count), load_part(from + j, count)), to, count);
       }
+    }
+  }
+  HWY_INLINE void add_column(size_t t, int64_t col) const {
+    const Mat<float>& target = targets_[t].d_w;
+    const float* first = d_w(0, t).data + col;
+    for (int64_t j = 0; j < target.cols; ++j) {
+      const float* from = first + j * target.rows;
+      float sum = from[0];
+      for (int64_t s = 1; s < slices_; ++s) sum += from[s * target.size()];
+      target(col, j) = sum;
     }
   }
 

@@ -188,13 +188,13 @@ void backward_block(const GradientPenaltyBackward& op, const BackwardPanels& pan
       store_part(hn::Add(slope, load_part(at, count)), at, count);
     };
     product_rows(a2, panels.w2, all, sink_over(to_a1, h1));
-    accumulate_columns(rows_of(own.u1_a1, {0, 2 * n}), {r, block(op.x)}, sums.d_w(slice, 0), !first);
-    accumulate_columns(rows_of(own.u2_a2, {0, 2 * n}), {q, h1}, sums.d_w(slice, 1), !first);
+    sums.add(slice, 0, rows_of(own.u1_a1, {0, 2 * n}), {r, block(op.x)}, !first);
+    sums.add(slice, 1, rows_of(own.u2_a2, {0, 2 * n}), {q, h1}, !first);
     add_column_sums(a1.data, a1.stride, n, a1.cols, sums.d_b(slice, 0));
     add_column_sums(a2.data, a2.stride, n, a2.cols, sums.d_b(slice, 1));
   } else {
-    accumulate_columns(u1, {r}, sums.d_w(slice, 0), !first);
-    accumulate_columns(u2, {q}, sums.d_w(slice, 1), !first);
+    sums.add(slice, 0, u1, {r}, !first);
+    sums.add(slice, 1, u2, {q}, !first);
   }
 }
 

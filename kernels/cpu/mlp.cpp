@@ -82,7 +82,7 @@ void backward_block(const MlpBackward& op, const PackedLayers& packed, const Sli
   Mat<const float> d = op.d_pre;
   for (size_t l = op.layers.size(); l-- > 0;) {
     const Mat<const float> input = l == 0 ? op.x : Mat<const float>(op.layers[l - 1].y);
-    accumulate_columns(block(d), {block(input)}, sums.d_w(slice, l), !first);
+    sums.add(slice, l, block(d), {block(input)}, !first);
     add_column_sums(block(d).data, d.stride, rows.end - rows.begin, d.cols, sums.d_b(slice, l));
     const Mat<float> below = l == 0 ? op.d_x : op.layers[l - 1].y;
     if (l == 0 && below.data == nullptr) return;

@@ -21,22 +21,23 @@ inline int64_t row_slices(int64_t n) {
   return static_cast<int64_t>(std::bit_floor(most));
 }
 
-// Of SliceSums: `weights` floats in all d_W, `sums` values in all d_b.
-inline size_t slice_sums_bytes(int64_t n, int64_t weights, int64_t sums) {
+// Of SliceSums: the floats in all d_W, those of them in layers with few inputs, and the values in all d_b.
+inline size_t slice_sums_bytes(int64_t n, int64_t weights, int64_t narrow, int64_t sums) {
   const int64_t slices = row_slices(n);
-  return Scratch::rounded(static_cast<size_t>((slices - 1) * weights) * sizeof(float)) +
+  return Scratch::rounded(static_cast<size_t>((slices - 1) * weights + narrow) * sizeof(float)) +
          Scratch::rounded(static_cast<size_t>(slices * sums) * sizeof(double));
 }
 
 inline size_t mlp_scratch_bytes(int64_t n, std::span<const int64_t> sizes) {
   size_t forward = 0, backward = 0;
-  int64_t weights = 0, sums = 0;
+  int64_t weights = 0, narrow = 0, sums = 0;
   for (size_t l = 0; l + 1 < sizes.size(); ++l) {
     forward += gemm_panels_bytes(sizes[l], sizes[l + 1]);
     backward += gemm_panels_bytes(sizes[l + 1], sizes[l]);
     weights += sizes[l] * sizes[l + 1], sums += sizes[l + 1];
+    narrow += sizes[l] <= kNarrow ? sizes[l] * sizes[l + 1] : 0;
   }
-  return std::max(forward, backward + slice_sums_bytes(n, weights, sums));
+  return std::max(forward, backward + slice_sums_bytes(n, weights, narrow, sums));
 }
 
 // A thread's share in the backward pass of the gradient penalty: five blocks of rows and a row of hidden units,
@@ -54,7 +55,7 @@ inline size_t gradient_penalty_scratch_bytes(int threads, int64_t n, int64_t d, 
   const size_t forward =
       panels + gemm_panels_bytes(m, d) + 2 * floats(threads * kGemmMaxBlockRows * mlp_stride(m));
   const size_t backward =
-      panels + slice_sums_bytes(n, m * (d + m), 3 * m) + floats(threads * penalty_block_floats(d, m));
+      panels + slice_sums_bytes(n, m * (d + m), d <= kNarrow ? m * d : 0, 3 * m) + floats(threads * penalty_block_floats(d, m));
   return std::max(forward, backward);
 }
 
