@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 
 #include "gemm_tile-inl.h"
 #include "parallel.h"
@@ -135,14 +136,28 @@ HWY_INLINE void pack_panel(Mat<const float> w, Operand as, int64_t p, float* to)
 }
 
 // All of B; `to` has gemm_panels_bytes(k, n).
-inline Panels pack_panels(ThreadPool& pool, Mat<const float> w, Operand as, float* to) {
-  const int64_t depth = packed_depth(w, as), cols = packed_cols(w, as), panels = panel_count(cols);
-  const int64_t step = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, depth * Tile::kCols));
-  pool.parallel_for(chunk_count(panels, step), [&](int64_t chunk, int) HWY_ATTR {
-    const Range range = chunk_range(panels, step, chunk);
-    for (int64_t p = range.begin; p < range.end; ++p) pack_panel(w, as, p, to);
+struct ToPack {
+  Mat<const float> w;
+  Operand as;
+  float* to;
+
+  Panels panels() const { return {to, packed_depth(w, as), packed_cols(w, as)}; }
+};
+
+// Several right operands in one loop over their panels.
+inline void pack_all(ThreadPool& pool, std::span<const ToPack> list) {
+  int64_t total = 0;
+  for (const ToPack& b : list) total += panel_count(packed_cols(b.w, b.as));
+  pool.parallel_for(total, [&](int64_t panel, int) HWY_ATTR {
+    const ToPack* b = list.data();
+    for (int64_t count; panel >= (count = panel_count(packed_cols(b->w, b->as))); ++b) panel -= count;
+    pack_panel(b->w, b->as, panel, b->to);
   });
-  return {to, depth, cols};
+}
+inline Panels pack_panels(ThreadPool& pool, Mat<const float> w, Operand as, float* to) {
+  const ToPack b{w, as, to};
+  pack_all(pool, {&b, 1});
+  return b.panels();
 }
 
 // One tile, at most kRows high, to the sink. While it is computed the lines that the sink needs arrive in L1,

@@ -43,6 +43,11 @@ inline RowParts row_chunks(int64_t n) {
   return parts;
 }
 
+// With memory for the panels.
+inline ToPack to_pack(Context& ctx, Mat<const float> w, Operand as, const char* op) {
+  return {w, as, ctx.scratch().take<float>(packed_depth(w, as) * panel_count(packed_cols(w, as)) * Tile::kCols, op)};
+}
+
 template <class Sink>
 HWY_INLINE void product_rows(Mat<const float> a, const Panels& b, Range rows, const Sink& sink) {
   multiply_chunk(a, b, rows, {0, panel_count(b.cols)}, sink);
@@ -94,23 +99,20 @@ HWY_INLINE void accumulate_panel(Mat<const float> a, const float* b, int64_t b_s
   }
 }
 
-// A panel of B is packed and stays in L1 while the columns of A pass by; with each of their tiles a few rows of
-// the next panel are asked for, which may come from afar. For few columns of A it is read in place.
+// Whether columns of b are better read in place than packed for the tiles of `rows` columns of A. Packing costs as
+// much as one tile; hidden layers (mlp_stride) lie in the cache as well as if they were packed.
+inline bool reads_in_place(const Mat<const float>& b, int64_t rows) {
+  constexpr int64_t kLine = 16, kFewTiles = 128;
+  return rows <= kNarrow || (rows <= kFewTiles && b.stride % (2 * kLine) == kLine);
+}
+
+// A panel of B stays in L1 while the columns of A pass by; with each of their tiles a few rows of the next panel are
+// asked for, which may come from afar.
 using Stacked = std::initializer_list<Mat<const float>>;
 inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<float> c, bool add) {
-  HWY_ALIGN float panel[kPassRows * Tile::kCols];
+  HWY_ALIGN float packed[kPassRows * Tile::kCols];
   for (int64_t col = 0; col < c.cols; col += Tile::kCols) {
     const int64_t count = std::min(Tile::kCols, c.cols - col);
-    if (c.rows <= kNarrow && count == Tile::kCols && b.size() == 1) {
-      accumulate_panel(a, b.begin()->data + col, b.begin()->stride, c, col, count, add,
-                       [](int64_t, int64_t) {});
-      continue;
-    }
-    float* to = panel;
-    for (const Mat<const float>& part : b) {
-      pack_panels(part.data + col, part.stride, part.rows, count, to);
-      to += part.rows * Tile::kCols;
-    }
     const int64_t left = std::min(Tile::kCols, c.cols - col - count);
     const auto next = [&](int64_t row, int64_t end) HWY_ATTR {
       for (const Mat<const float>& part : b) {
@@ -118,7 +120,17 @@ inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<f
         for (int64_t k = part.rows * row / c.rows; k < last; ++k) prefetch(part.row(k) + col + count, left);
       }
     };
-    accumulate_panel(a, panel, Tile::kCols, c, col, count, add, next);
+    const Mat<const float>& first = *b.begin();
+    if (b.size() == 1 && count == Tile::kCols && reads_in_place(first, c.rows)) {
+      accumulate_panel(a, first.data + col, first.stride, c, col, count, add, next);
+      continue;
+    }
+    float* to = packed;
+    for (const Mat<const float>& part : b) {
+      pack_panels(part.data + col, part.stride, part.rows, count, to);
+      to += part.rows * Tile::kCols;
+    }
+    accumulate_panel(a, packed, Tile::kCols, c, col, count, add, next);
   }
 }
 

@@ -35,11 +35,6 @@ Mat<float> take_hidden(Context& ctx, int64_t rows, int64_t cols, const char* op)
   return {ctx.scratch().take<float>(rows * stride, op), rows, cols, stride};
 }
 
-Panels packed(Context& ctx, Mat<const float> w, Operand as, const char* op) {
-  const int64_t floats = packed_depth(w, as) * panel_count(packed_cols(w, as)) * Tile::kCols;
-  return pack_panels(ctx.pool(), w, as, ctx.scratch().take<float>(floats, op));
-}
-
 template <class T>
 Mat<T> rows_of(Mat<T> m, Range rows) {
   return m.slice_rows(rows.begin, rows.end - rows.begin);
@@ -49,6 +44,14 @@ Mat<T> rows_of(Mat<T> m, Range rows) {
 
 struct ForwardPanels {
   Panels w1_t, w2_t, w2, w1;
+
+  ForwardPanels(Context& ctx, const GradientPenaltyForward& op, const char* name) {
+    const ToPack list[] = {to_pack(ctx, op.w1, Operand::Transposed, name),
+                           to_pack(ctx, op.w2, Operand::Transposed, name),
+                           to_pack(ctx, op.w2, Operand::Plain, name), to_pack(ctx, op.w1, Operand::Plain, name)};
+    pack_all(ctx.pool(), list);
+    w1_t = list[0].panels(), w2_t = list[1].panels(), w2 = list[2].panels(), w1 = list[3].panels();
+  }
 };
 
 // norm_k = |g_k|
@@ -104,9 +107,7 @@ template <Activation kAct>
 void forward(Context& ctx, const GradientPenaltyForward& op) {
   const char* name = "gradient_penalty_forward";
   const ScratchScope scope(ctx.scratch());
-  const ForwardPanels panels{
-      packed(ctx, op.w1, Operand::Transposed, name), packed(ctx, op.w2, Operand::Transposed, name),
-      packed(ctx, op.w2, Operand::Plain, name), packed(ctx, op.w1, Operand::Plain, name)};
+  const ForwardPanels panels(ctx, op, name);
   const int64_t most = Tile::kBlockRows, m = op.w1.rows;
   const Mat<float> u2 = take_hidden(ctx, ctx.threads() * most, m, name);
   const Mat<float> u1 = take_hidden(ctx, ctx.threads() * most, m, name);
@@ -148,6 +149,14 @@ void scaled_gradient(const GradientPenaltyBackward& op, Range rows, Mat<float> r
 
 struct BackwardPanels {
   Panels w1_t, w2_t, w2;
+
+  BackwardPanels(Context& ctx, const GradientPenaltyBackward& op, const char* name) {
+    const ToPack list[] = {to_pack(ctx, op.w1, Operand::Transposed, name),
+                           to_pack(ctx, op.w2, Operand::Transposed, name),
+                           to_pack(ctx, op.w2, Operand::Plain, name)};
+    pack_all(ctx.pool(), list);
+    w1_t = list[0].panels(), w2_t = list[1].panels(), w2 = list[2].panels();
+  }
 };
 
 // One block: q = p f1, m = q W2^T and what follows from them element by element; a1 holds c1 = f''(h1) p v1
@@ -203,9 +212,7 @@ void backward(Context& ctx, const GradientPenaltyBackward& op) {
   const char* name = "gradient_penalty_backward";
   const ScratchScope scope(ctx.scratch());
   const int64_t d = op.x.cols, m = op.w1.rows;
-  const BackwardPanels panels{packed(ctx, op.w1, Operand::Transposed, name),
-                              packed(ctx, op.w2, Operand::Transposed, name),
-                              packed(ctx, op.w2, Operand::Plain, name)};
+  const BackwardPanels panels(ctx, op, name);
   // d_w3 is a sum over rows alone, like a bias.
   const MlpGradient targets[] = {{op.d_w1, op.d_b1}, {op.d_w2, op.d_b2}, {{nullptr, m, 0}, op.d_w3}};
   const SliceSums sums(ctx, op.x.rows, targets, name);

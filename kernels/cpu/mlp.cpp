@@ -30,28 +30,19 @@ bool is_head(const MlpLayer& layer) { return layer.w.rows <= kFewOutputs; }
 class PackedLayers {
  public:
   PackedLayers(Context& ctx, std::span<const MlpLayer> layers, Operand as, size_t lowest, const char* op) {
-    int64_t total = 0;
-    for (size_t l = 0; l < layers.size(); ++l) {
-      if (l >= lowest && !(as == Operand::Transposed && is_head(layers[l]))) {
-        const int64_t depth = packed_depth(layers[l].w, as), cols = packed_cols(layers[l].w, as);
-        to_[l] = ctx.scratch().take<float>(depth * panel_count(cols) * Tile::kCols, op);
-        panels_[l] = {to_[l], depth, cols};
-        total += panel_count(cols);
-      }
-      end_[l] = total;
+    ToPack list[kMlpMaxLayers];
+    size_t count = 0;
+    for (size_t l = lowest; l < layers.size(); ++l) {
+      if (as == Operand::Transposed && is_head(layers[l])) continue;
+      list[count] = to_pack(ctx, layers[l].w, as, op);
+      panels_[l] = list[count++].panels();
     }
-    ctx.pool().parallel_for(total, [&](int64_t chunk, int) HWY_ATTR {
-      size_t l = 0;
-      while (chunk >= end_[l]) ++l;
-      pack_panel(layers[l].w, as, chunk - (l == 0 ? 0 : end_[l - 1]), to_[l]);
-    });
+    pack_all(ctx.pool(), {list, count});
   }
   const Panels& operator[](size_t l) const { return panels_[l]; }
 
  private:
   Panels panels_[kMlpMaxLayers];
-  float* to_[kMlpMaxLayers] = {};
-  int64_t end_[kMlpMaxLayers] = {};  // panels up to and with this layer
 };
 
 // Each thread's chunks from its last to its first: the backward pass, which begins with the first rows, then finds
