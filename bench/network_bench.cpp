@@ -41,9 +41,7 @@ struct Network {
   Mat<const float> input() const { return {x.data(), n, sizes[0]}; }
   Mat<const float> weight(size_t l) const { return {w[l].data(), sizes[l + 1], sizes[l]}; }
   Vec<const float> bias(size_t l) const { return {b[l].data(), sizes[l + 1]}; }
-  Mat<float> hidden(std::vector<float>& memory) {
-    return {memory.data(), n, sizes[1], mlp_stride(sizes[1])};
-  }
+  Mat<float> hidden(std::vector<float>& memory) { return {memory.data(), n, sizes[1], mlp_stride(sizes[1])}; }
   Mat<float> d_weight(size_t l) { return {d_w[l].data(), sizes[l + 1], sizes[l]}; }
   Vec<float> d_bias(size_t l) { return {d_b[l].data(), sizes[l + 1]}; }
 

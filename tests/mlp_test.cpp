@@ -135,7 +135,9 @@ std::vector<Problem> problems() {
   list.emplace_back(97, std::vector<int64_t>{111, 128, 129, 1}, Activation::Tanh);
   list.emplace_back(70, std::vector<int64_t>{300, 8, 260, 2}, Activation::Tanh);
   list.emplace_back(1025, std::vector<int64_t>{7, 18, 5}, Activation::Relu);  // four slices
-  list.emplace_back(4099, std::vector<int64_t>{2, 9, 1}, Activation::Relu);   // eight
+  list.emplace_back(1030, std::vector<int64_t>{32, 37, 15, 3},
+                    Activation::Tanh);                                       // few inputs in each of them
+  list.emplace_back(4099, std::vector<int64_t>{2, 9, 1}, Activation::Relu);  // eight
   return list;
 }
 

@@ -119,6 +119,21 @@ TEST_P(Sample, WeightedFollowsWeightsAndSkipsZeros) {
   EXPECT_EQ(weighted_draws(0, {1e-300}, 3), std::vector<int32_t>(3, 0));
 }
 
+// The search must find what std::upper_bound finds, for every length it can halve.
+TEST_P(Sample, WeightedIsTheFirstBeyondItsTarget) {
+  for (int64_t population = 1; population <= 40; ++population) {
+    std::vector<double> cumulative(static_cast<size_t>(population));
+    for (size_t i = 0; i < cumulative.size(); ++i) cumulative[i] = static_cast<double>(i / 3 + 1);
+    const auto draws = weighted_draws(3, cumulative, 300);
+    for (size_t i = 0; i < draws.size(); ++i) {
+      const Philox bits = kStream.at(3, i);
+      const double u = static_cast<double>(((uint64_t{bits.v[0]} << 32) | bits.v[1]) >> 11) * 0x1p-53;
+      const auto want = std::upper_bound(cumulative.begin(), cumulative.end(), u * cumulative.back());
+      ASSERT_EQ(draws[i], want - cumulative.begin()) << population << " items, draw " << i;
+    }
+  }
+}
+
 TEST_P(Sample, RealsAreUniformBelowOne) {
   constexpr int64_t kDraws = 20000, kBins = 50;
   const auto values = run(0, [&](OpRun& op) {

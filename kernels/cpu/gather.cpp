@@ -13,8 +13,8 @@ namespace pwdice::cpu {
 namespace {
 
 constexpr int64_t kRows = 256, kValues = 16384;  // of a chunk at most: two microseconds of work
-constexpr int64_t kAhead = 12;      // rows prefetched
-constexpr int64_t kLine = 16;       // floats per cache line
+constexpr int64_t kAhead = 12;                   // rows prefetched
+constexpr int64_t kLine = 16;                    // floats per cache line
 
 // All indices are checked before anything is written.
 void check_range(const char* op, Vec<const int32_t> index, int64_t count) {

@@ -45,7 +45,8 @@ inline RowParts row_chunks(int64_t n) {
 
 // With memory for the panels.
 inline ToPack to_pack(Context& ctx, Mat<const float> w, Operand as, const char* op) {
-  return {w, as, ctx.scratch().take<float>(packed_depth(w, as) * panel_count(packed_cols(w, as)) * Tile::kCols, op)};
+  return {w, as,
+          ctx.scratch().take<float>(packed_depth(w, as) * panel_count(packed_cols(w, as)) * Tile::kCols, op)};
 }
 
 template <class Sink>
@@ -55,8 +56,8 @@ HWY_INLINE void product_rows(Mat<const float> a, const Panels& b, Range rows, co
 
 // c is the tile's place in C, at most kCols wide; b as of tile_sums.
 template <int kRows>
-HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
-                                Mat<float> c, bool add) {
+HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride, const float* b,
+                                int64_t b_stride, Mat<float> c, bool add) {
   const StoreInto sink{c, add};
   if (c.cols == Tile::kCols) {
     for (int r = 0; r < kRows; ++r) prefetch(c.row(r), Tile::kCols);

@@ -46,9 +46,9 @@ struct ForwardPanels {
   Panels w1_t, w2_t, w2, w1;
 
   ForwardPanels(Context& ctx, const GradientPenaltyForward& op, const char* name) {
-    const ToPack list[] = {to_pack(ctx, op.w1, Operand::Transposed, name),
-                           to_pack(ctx, op.w2, Operand::Transposed, name),
-                           to_pack(ctx, op.w2, Operand::Plain, name), to_pack(ctx, op.w1, Operand::Plain, name)};
+    const ToPack list[] = {
+        to_pack(ctx, op.w1, Operand::Transposed, name), to_pack(ctx, op.w2, Operand::Transposed, name),
+        to_pack(ctx, op.w2, Operand::Plain, name), to_pack(ctx, op.w1, Operand::Plain, name)};
     pack_all(ctx.pool(), list);
     w1_t = list[0].panels(), w2_t = list[1].panels(), w2 = list[2].panels(), w1 = list[3].panels();
   }

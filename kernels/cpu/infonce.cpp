@@ -126,8 +126,8 @@ void backward(Context& ctx, const InfoNceBackward& op) {
 }
 
 // The loss of the rows `of`. `kept` has s.kept_floats(): of each chunk p, then what each row was shifted by.
-double train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTrain& op, Range of, float* kept,
-                   float* d_z2, bool first) {
+double train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTrain& op, Range of,
+                   float* kept, float* d_z2, bool first) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows;
   const auto p = [&](int64_t chunk) { return kept + chunk * s.chunk_floats(); };
   const auto shift = [&](int64_t chunk) { return p(chunk) + s.rows * InfoNceShape::kChunk; };

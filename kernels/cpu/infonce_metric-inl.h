@@ -60,8 +60,8 @@ inline void score_metric(ScoreMetric metric, Mat<const float> w0, float* factor,
 }
 
 // d_W0 from d_M (contiguous).
-inline void score_metric_backward(ScoreMetric metric, Mat<const float> w0, const float* factor, const double* d_m,
-                                  Mat<float> d_w0) {
+inline void score_metric_backward(ScoreMetric metric, Mat<const float> w0, const float* factor,
+                                  const double* d_m, Mat<float> d_w0) {
   const int64_t d = w0.rows;
   float slope[kInfoNceMaxWidth];
   std::fill_n(slope, d, 1.f);

@@ -54,8 +54,8 @@ inline size_t gradient_penalty_scratch_bytes(int threads, int64_t n, int64_t d, 
   const size_t panels = gemm_panels_bytes(d, m) + 2 * gemm_panels_bytes(m, m);
   const size_t forward =
       panels + gemm_panels_bytes(m, d) + 2 * floats(threads * kGemmMaxBlockRows * mlp_stride(m));
-  const size_t backward =
-      panels + slice_sums_bytes(n, m * (d + m), d <= kNarrow ? m * d : 0, 3 * m) + floats(threads * penalty_block_floats(d, m));
+  const size_t backward = panels + slice_sums_bytes(n, m * (d + m), d <= kNarrow ? m * d : 0, 3 * m) +
+                          floats(threads * penalty_block_floats(d, m));
   return std::max(forward, backward);
 }
 
