@@ -36,9 +36,7 @@ struct RandomStream {
   PWDICE_HD Philox at(uint64_t step, uint64_t i) const { return philox4x32(seed ^ stream, step, i); }
 };
 
-PWDICE_HD inline float uniform01(uint32_t bits) {
-  return static_cast<float>(bits >> 8) * 0x1p-24f;
-}  // [0, 1)
+PWDICE_HD inline float uniform01(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }  // [0, 1)
 
 // Uniform on [0, n): the high word of a 64-bit product; the bias is below n / 2^64.
 PWDICE_HD inline uint64_t uniform_below(uint32_t hi, uint32_t lo, uint64_t n) {
@@ -90,8 +88,7 @@ struct Permutation {
 
 // How the draws of sample.h follow from a stream; each backend calls these and nothing else.
 
-PWDICE_HD inline int32_t draw_uniform(const RandomStream& stream, uint64_t step, uint64_t i,
-                                      uint64_t population) {
+PWDICE_HD inline int32_t draw_uniform(const RandomStream& stream, uint64_t step, uint64_t i, uint64_t population) {
   const Philox bits = stream.at(step, i);
   return static_cast<int32_t>(uniform_below(bits.v[0], bits.v[1], population));
 }
@@ -109,13 +106,13 @@ PWDICE_HD inline Permutation pass_order(const RandomStream& stream, uint64_t pas
 
 // The first item whose cumulative weight exceeds u * total, u uniform on [0, 1) with 53 bits: u * total rounds to
 // less than total, so there is one.
-PWDICE_HD inline int32_t draw_weighted(const RandomStream& stream, uint64_t step, uint64_t i,
-                                       const double* cumulative, int64_t population) {
+PWDICE_HD inline int32_t draw_weighted(const RandomStream& stream, uint64_t step, uint64_t i, const double* cumulative,
+                                       int64_t population) {
   const Philox bits = stream.at(step, i);
   const uint64_t word = (static_cast<uint64_t>(bits.v[0]) << 32) | bits.v[1];
   const double target = static_cast<double>(word >> 11) * 0x1p-53 * cumulative[population - 1];
-  const double* first =
-      cumulative;  // of `count` items among which it is; no branch that could be mispredicted
+  // It is among `count` items from `first` on; halved without a branch, which would be mispredicted half of the time.
+  const double* first = cumulative;
   for (int64_t count = population, half = 0; count > 1; count -= half) {
     half = count / 2;
     first += half * static_cast<int64_t>(first[half - 1] <= target);

@@ -123,6 +123,9 @@ TEST_F(RunTest, TrainsEvaluatesExportsAndReports) {
   const Outcome again = run(train("a"));
   EXPECT_EQ(again.code, 1);
   EXPECT_NE(again.output.find("already holds a run"), std::string::npos) << again.output;
+  const Outcome resumed = run({"resume", path("a")});
+  EXPECT_EQ(resumed.code, 0) << resumed.output;
+  EXPECT_NE(resumed.output.find("this run has finished"), std::string::npos) << resumed.output;
 }
 
 // The moments are shares of the time the whole run took, so that a faster machine is killed in the midst of it too.

@@ -12,7 +12,7 @@
 namespace pwdice::cpu {
 namespace {
 
-constexpr int64_t kRows = 256, kValues = 16384;  // of a chunk at most: two microseconds of work
+constexpr int64_t kRows = 256, kValues = 16384;  // of a chunk at most: microseconds of work
 constexpr int64_t kAhead = 12;                   // rows prefetched
 constexpr int64_t kLine = 16;                    // floats per cache line
 

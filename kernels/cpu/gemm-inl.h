@@ -135,7 +135,7 @@ HWY_INLINE void pack_panel(Mat<const float> w, Operand as, int64_t p, float* to)
                        : pack_panel_transposed(w.row(col), w.stride, depth, count, panel);
 }
 
-// All of B; `to` has gemm_panels_bytes(k, n).
+// A right operand, and where its panels go.
 struct ToPack {
   Mat<const float> w;
   Operand as;
@@ -154,6 +154,7 @@ inline void pack_all(ThreadPool& pool, std::span<const ToPack> list) {
     pack_panel(b->w, b->as, panel, b->to);
   });
 }
+// All of B; `to` has gemm_panels_bytes(k, n).
 inline Panels pack_panels(ThreadPool& pool, Mat<const float> w, Operand as, float* to) {
   const ToPack b{w, as, to};
   pack_all(pool, {&b, 1});

@@ -14,7 +14,7 @@ namespace pwdice::cpu {
 inline constexpr int64_t kGemmMaxTileRows = 14, kGemmMaxTileCols = 32, kGemmMaxBlockRows = 56;
 inline constexpr int64_t kGemmDepth = 256;    // rows of B in a block: 256 x 16 floats are half an L1 cache
 inline constexpr int64_t kGemmMaxSlices = 8;  // of k in columns_product
-inline constexpr int64_t kNarrow = 32;  // inputs or outputs up to here are not packed for a weight gradient
+inline constexpr int64_t kNarrow = 32;  // inputs or outputs: up to here a weight gradient has a way of its own
 inline constexpr int64_t kFewOutputs = 8, kFewRows = 4;  // up to here a linear layer is dot products
 
 // Bytes of a (k, n) right operand in panels.

@@ -103,8 +103,8 @@ HWY_INLINE void accumulate_panel(Mat<const float> a, const float* b, int64_t b_s
 // Whether columns of b are better read in place than packed for the tiles of `rows` columns of A. Packing costs as
 // much as one tile; hidden layers (mlp_stride) lie in the cache as well as if they were packed.
 inline bool reads_in_place(const Mat<const float>& b, int64_t rows) {
-  constexpr int64_t kLine = 16, kFewTiles = 128;
-  return rows <= kNarrow || (rows <= kFewTiles && b.stride % (2 * kLine) == kLine);
+  constexpr int64_t kLine = 16, kFewColumns = 128;
+  return rows <= kNarrow || (rows <= kFewColumns && b.stride % (2 * kLine) == kLine);
 }
 
 // A panel of B stays in L1 while the columns of A pass by; with each of their tiles a few rows of the next panel are
@@ -135,8 +135,8 @@ inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<f
   }
 }
 
-// The gradients of several layers, summed slice by slice: the first slice writes to its target. With few inputs the
-// sums are those of d_W^T, so that no lane of a vector is idle, and are turned around when they are added up.
+// The gradients of several layers, summed slice by slice: the first slice writes to its target. Not so with few
+// inputs: there the sums are those of d_W^T, so that no lane of a vector is idle, and are turned around in the end.
 class SliceSums {
  public:
   SliceSums(Context& ctx, int64_t n, std::span<const MlpGradient> targets, const char* op)

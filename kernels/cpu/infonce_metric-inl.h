@@ -36,7 +36,7 @@ inline double dot_double(const float* a, const float* b, int64_t d) {
   return sum;
 }
 
-// M(W0), both (d, d) and contiguous. `factor` (d, d) keeps F for the gradient.
+// M(W0); `m` and `factor`, which keeps F for the gradient, are contiguous (d, d).
 inline void score_metric(ScoreMetric metric, Mat<const float> w0, float* factor, float* m) {
   const int64_t d = w0.rows;
   for (int64_t i = 0; i < d; ++i) {

@@ -32,7 +32,7 @@ struct InfoNceShape {
   // Rows of a block: the more, the longer the sums of d_z2 run in registers; fewer for a large n, so that the
   // kept chunks stay in the cache. Measured on Zen 4 (AVX-512) at n = 4096: 28 rows take 5 % more than 56, 70 half a
   // percent less.
-  static constexpr int64_t kMaxRows = 2 * PairBlock::kRows + Tile::kRows, kTallRows = PairBlock::kRows;
+  static constexpr int64_t kMaxRows = 2 * PairBlock::kRows + Tile::kRows, kLowRows = PairBlock::kRows;
   static constexpr int64_t kMaxTall = 16384;
   // Columns of a chunk: what a row costs beside its vectors (its maximum, its sum) is paid once a chunk. Measured
   // at n = 4096 on Zen 4 (AVX-512): 6 vectors 17.6 ms, 12 17.3, 18 17.1, 24 and 30 the same; on Zen 3 (AVX2) no
@@ -52,7 +52,7 @@ struct InfoNceShape {
   InfoNceShape(int64_t count, int64_t width) : n(count), d(width) {
     panels = chunk_count(d, Tile::kCols);
     cols = chunk_count(n, Tile::kCols) * Tile::kCols;
-    rows = n <= kMaxTall ? kMaxRows : kTallRows;
+    rows = n <= kMaxTall ? kMaxRows : kLowRows;
     const int64_t fit = kSectionBytes / (cols * padded() * static_cast<int64_t>(sizeof(float)));
     sections = std::min(blocks().count, std::clamp<int64_t>(fit, 2, kMaxSections));
     row_chunk = std::max(kMinRowChunk, chunk_count(n, kRowChunks));
@@ -140,7 +140,7 @@ HWY_INLINE void query_tile(const InfoNce& in, const InfoNceShape& s, const InfoN
 // z2 of one panel of Tile::kCols columns, in both layouts.
 HWY_INLINE void key_panel(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b, int64_t first) {
   float rows[Tile::kCols * kInfoNceMaxWidth];
-  const int64_t count = std::clamp<int64_t>(s.n - first, 0, Tile::kCols);
+  const int64_t count = std::min(s.n - first, Tile::kCols);
   for (int64_t c = 0; c < count; ++c) {
     b.inv2[first + c] = normalised(in, in.v2.row(first + c), s.d, rows + c * s.d);
   }

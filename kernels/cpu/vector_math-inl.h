@@ -123,8 +123,8 @@ HWY_INLINE V exp_nonpositive(D d, V x) {
   return hn::Mul(math::exp_reduced(d, r), scale);
 }
 
-// p 2^n with n = round(x), and x - n; no more than 0 for x < -126. AVX-512 has an instruction for each step, of
-// which the last leaves out the masked lanes: a fifth less time than the way of the other functions.
+// p 2^n with n = round(x), and x - n; 0 from -126 (AVX-512) or -126.5 on down. AVX-512 has an instruction for each
+// step, of which the last leaves out the masked lanes: a fifth less time than the way of the other functions.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 template <class D, class V = hn::Vec<D>>
 struct BinaryExponent {

@@ -289,7 +289,10 @@ void Run::restore() {
   scores_.resize(in.bytes_of("scores") / sizeof(double));
   in.get("scores", scores_.data(), scores_.size());
   best_ = in.get<double>("best");
-  observer_.note(format_message("resumed from {}: {} phase, step {}", {last_checkpoint_, name(trainer_->phase()), trainer_->step()}));
+  const bool finished = trainer_->phase() == Phase::Done;
+  observer_.note(finished ? format_message("{}: this run has finished; nothing is left to train", {config_.run.directory})
+                          : format_message("resumed from {}: {} phase, step {}",
+                                           {last_checkpoint_, name(trainer_->phase()), trainer_->step()}));
 }
 
 // Keeps last, best and the newest `keep_checkpoints` numbered ones.
