@@ -106,23 +106,37 @@ TEST_P(InfoNceMatch, HugeTinyAndEqualEmbeddings) {
   for (Data data : {Data::Huge, Data::Tiny, Data::Equal}) check(Case(53, 16, data));
 }
 
+// The op calculates without subnormal numbers; its caller goes on with them.
+TEST_P(InfoNceOp, LeavesTheCallersNumbersAlone) {
+  const Case c(61, 16);
+  const size_t scratch = infonce_scratch_bytes(context(), c.n, c.d);
+  volatile float smallest = std::numeric_limits<float>::min();
+  run(scratch, [&](OpRun& op) { run_train(op, c); });
+  EXPECT_GT(smallest * 0.5f, 0.f);
+  run(scratch, [&](OpRun& op) { run_separate(op, c, 1.f); });
+  EXPECT_GT(smallest * 0.5f, 0.f);
+}
+
 TEST_P(InfoNceMatch, SharpScores) {
   check(Case(70, 32, Data::Normal, {ScoreMetric::SoftplusGram, true, 10.f}), 2e-3);
   check(Case(70, 32, Data::Huge, {ScoreMetric::Identity, true, 100.f}), 2e-4);
 }
 
-// A running maximum that is raised late, and values of before that still count then (by 6 bits less) or do not.
-TEST_P(InfoNceMatch, ScoresThatRiseFromColumnToColumn) {
-  Case c(230, 16, Data::Normal, {ScoreMetric::Identity, false, 1.f});
+// Three levels of scores, from one third of the columns to the next.
+Case rising(int64_t n, float middle, float top) {
+  Case c(n, 16, Data::Normal, {ScoreMetric::Identity, false, 1.f});
   for (float& v : c.v1) v *= 0.1f;
   for (float& v : c.v2) v *= 0.1f;
-  for (const float top : {45.7f, 150.f}) {
-    for (int64_t i = 0; i < c.n; ++i) {
-      c.v1[static_cast<size_t>(i * c.d)] = 1.f;
-      c.v2[static_cast<size_t>(i * c.d)] = i < 96 ? 0.f : i < 192 ? 41.6f : top;
-    }
-    check(c, 2e-5);
+  for (int64_t i = 0; i < n; ++i) {
+    c.v1[static_cast<size_t>(i * c.d)] = 1.f;
+    c.v2[static_cast<size_t>(i * c.d)] = i < 96 * n / 288 ? 0.f : i < 192 * n / 288 ? middle : top;
   }
+  return c;
+}
+
+// A running maximum that is raised late, and values of before that still count then (by 6 bits less) or do not.
+TEST_P(InfoNceMatch, ScoresThatRiseFromColumnToColumn) {
+  for (const float top : {45.7f, 150.f}) check(rising(288, 41.6f, top), 2e-5);
 }
 
 TEST_P(InfoNceMatch, SeveralSections) { check(Case(230, 16)); }
@@ -135,33 +149,25 @@ TEST_P(InfoNceChunks, Edges) {
   for (int64_t n : {71, 72, 73, 143, 144, 145, 287, 288, 289, 600}) check(Case(n, 32));
 }
 
-// Three levels of scores: the second is 31 bits above the first, short of raising the shift, so that p goes up to
-// 2^31 there; the third raises it, and the second still counts then (3 bits below, or 6) or does not.
+// The second level is 31 bits above the first, short of raising the base; the third raises it, and the second still
+// counts then (3 bits below, or 6) or does not.
 TEST_P(InfoNceChunks, ScoresThatRiseFromChunkToChunk) {
-  Case c(900, 16, Data::Normal, {ScoreMetric::Identity, false, 1.f});
-  for (float& v : c.v1) v *= 0.1f;
-  for (float& v : c.v2) v *= 0.1f;
-  for (const float top : {23.6f, 25.7f, 150.f}) {
-    for (int64_t i = 0; i < c.n; ++i) {
-      c.v1[static_cast<size_t>(i * c.d)] = 1.f;
-      c.v2[static_cast<size_t>(i * c.d)] = i < 288 ? 0.f : i < 576 ? 21.4f : top;
-    }
-    check(c, 2e-5);
-  }
+  for (const float top : {23.6f, 25.7f, 150.f}) check(rising(864, 21.4f, top), 2e-5);
 }
 
 TEST(InfoNceCpu, EveryTargetMatchesReference) {
   on_every_target([] {
     Context ctx({.threads = 2});
-    const Case c(300, 24);
-    const auto exact = c.expected<double>();
-    const auto plain = c.expected<float>();
-    for (const bool fused : {true, false}) {
-      OpRun op(ctx, 0);
-      fused ? run_train(op, c) : run_separate(op, c, 1.f);
-      const Outputs got = op.finish();
-      expect_close(got.value("loss"), exact.loss, plain.loss);
-      expect_gradients(got, exact, plain, 2e-5);
+    for (const Case& c : {Case(300, 24), rising(288, 41.6f, 45.7f), rising(864, 21.4f, 25.7f)}) {
+      const auto exact = c.expected<double>();
+      const auto plain = c.expected<float>();
+      for (const bool fused : {true, false}) {
+        OpRun op(ctx, 0);
+        fused ? run_train(op, c) : run_separate(op, c, 1.f);
+        const Outputs got = op.finish();
+        expect_close(got.value("loss"), exact.loss, plain.loss);
+        expect_gradients(got, exact, plain, 2e-5);
+      }
     }
   });
 }

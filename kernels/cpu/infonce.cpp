@@ -9,7 +9,7 @@
 //
 // u, and the way from A and d_z2 back to v1, v2 and w0: infonce_rows-inl.h. A block of rows: infonce_block-inl.h.
 //
-// forward   chunks of columns with a running maximum and sum per row.     n^2 (2 d flop + 1 exp)
+// forward   tiles of columns with a running maximum and sum per row.      n^2 (2 d flop + 1 exp)
 // backward  chunks of columns, p from the saved lse.                      n^2 (6 d flop + 1 exp)
 // train     forward over a block of rows, its chunks kept in the cache; then A and d_z2 from them, chunks that
 //           were shifted by an earlier maximum corrected.                 n^2 (6 d flop + 1 exp)
@@ -19,12 +19,12 @@
 //           threads.
 // Numerics  scores in units of log 2, shifted by a running maximum of the row; columns past n are -inf before that;
 //           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
-//           the loss is double. 2^(s - shift) goes up to 2^32, so embeddings that are not normalised may go up
-//           to 1e28 before A overflows.
+//           the loss is double. Subnormal numbers are zero.
 // Memory    u, z2 twice, the sections' d_z2 (16 MiB at most, two at least) and a block per thread or section,
 //           whichever are fewer: O(n d).
 
 #include "../backends.h"
+#include "subnormals.h"
 
 // foreach_target.h includes this file once per target and must come before everything else of Highway.
 // clang-format off
@@ -58,14 +58,14 @@ double forward_block(const InfoNceShape& s, const InfoNceBuffers& b, Range of, V
   HWY_ALIGN float p[kRows * kChunk];
   QueryBlock block;
   block.load(s, b.u, of);
-  RowSoftmax rows[kRows];
+  BlockSoftmax rows;
   for (int64_t j = 0; j < s.cols; j += kChunk) {
-    softmax_chunk(s, b, block, j, std::min(kChunk, s.cols - j), p, rows);
+    softmax_chunk<Bases::Rising>(s, b, block, j, std::min(kChunk, s.cols - j), p, rows);
   }
   double loss = 0;
   for (int64_t r = 0; r < block.count; ++r) {
-    lse[block.rows.begin + r] = static_cast<float>(rows[r].lse());
-    loss += rows[r].loss();
+    lse[block.rows.begin + r] = static_cast<float>(rows.row(r).lse());
+    loss += rows.row(r).loss();
   }
   return loss;
 }
@@ -77,6 +77,7 @@ void forward(Context& ctx, const InfoNceForward& op) {
   prepare(ctx.pool(), op.in, s, b);
   const RowParts blocks = s.blocks();
   ctx.pool().parallel_for(blocks.count, [&](int64_t block, int) HWY_ATTR {
+    const NoSubnormals mode;
     b.loss[block] = forward_block(s, b, blocks[block], op.lse);
   });
   op.loss[0] = mean_loss(s, b.loss, blocks.count);
@@ -87,26 +88,22 @@ void backward_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNc
   constexpr int64_t kRows = InfoNceShape::kMaxRows, kChunk = InfoNceShape::kChunk;
   HWY_ALIGN float p[kRows * kChunk];
   float weight[kRows], u_weight[kRows];
-  double others[kRows] = {};
   const double g_over_n = static_cast<double>(op.d_loss[0]) / static_cast<double>(s.n);
   std::fill_n(weight, kRows, static_cast<float>(g_over_n));
   std::fill_n(u_weight, kRows, static_cast<float>(g_over_n * kInfoNceLn2));
   QueryBlock block;
   block.load(s, b.u, of);
   block.scale(s, b.u, u_weight);
+  BlockSoftmax rows;
+  for (int64_t r = 0; r < block.count; ++r) {
+    rows.base[r] = static_cast<float>(static_cast<double>(op.lse[of.begin + r]) * kInfoNceLog2e);
+  }
   for (int64_t j = 0; j < s.cols; j += kChunk) {
     const int64_t width = std::min(kChunk, s.cols - j);
-    score_columns(s, b, block, j, width, p);
-    for (int64_t r = 0; r < block.count; ++r) {
-      float* const row = p + r * kChunk;
-      const double lse = static_cast<double>(op.lse[block.rows.begin + r]) * kInfoNceLog2e;
-      const int64_t own = block.rows.begin + r - j;
-      if (own >= 0 && own < width) row[own] = -INFINITY;
-      others[r] += exp_in_place(row, width, static_cast<float>(lse));
-    }
+    softmax_chunk<Bases::Fixed>(s, b, block, j, width, p, rows);
     add_gradients(s, b, block, p, j, width, d_z2, first);
   }
-  add_diagonal(s, b, block, others, d_z2);
+  add_diagonal(s, b, block, rows.others, d_z2);
   store_queries(s, block, weight, op.d_v1);
 }
 
@@ -116,6 +113,7 @@ void backward(Context& ctx, const InfoNceBackward& op) {
   const InfoNceBuffers b = take_buffers(ctx.scratch(), "infonce_backward", s, true);
   prepare(ctx.pool(), op.in, s, b);
   ctx.pool().parallel_for(s.sections, [&](int64_t section, int) HWY_ATTR {
+    const NoSubnormals mode;
     float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
     const RowParts blocks = s.section_blocks(section);
     for (int64_t block = 0; block < blocks.count; ++block) {
@@ -125,36 +123,36 @@ void backward(Context& ctx, const InfoNceBackward& op) {
   finish_gradients(ctx.pool(), op.in, s, b, op.d_v1, op.d_v2, op.d_w0);
 }
 
-// The loss of the rows `of`. `kept` has s.kept_floats(): of each chunk p, then what each row was shifted by.
+// The loss of the rows `of`. `kept` has s.kept_floats(): of each chunk p, then the bases of its rows.
 double train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNceTrain& op, Range of,
                    float* kept, float* d_z2, bool first) {
   constexpr int64_t kRows = InfoNceShape::kMaxRows;
   const auto p = [&](int64_t chunk) { return kept + chunk * s.chunk_floats(); };
-  const auto shift = [&](int64_t chunk) { return p(chunk) + s.rows * InfoNceShape::kChunk; };
+  const auto bases = [&](int64_t chunk) { return p(chunk) + s.rows * InfoNceShape::kChunk; };
   QueryBlock block;
   block.load(s, b.u, of);
-  RowSoftmax rows[kRows];
+  BlockSoftmax rows;
   for (int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
     const Range cols = s.chunk_cols(chunk);
-    softmax_chunk(s, b, block, cols.begin, cols.end - cols.begin, p(chunk), rows);
-    for (int64_t r = 0; r < block.count; ++r) shift(chunk)[r] = rows[r].shift;
+    softmax_chunk<Bases::Rising>(s, b, block, cols.begin, cols.end - cols.begin, p(chunk), rows);
+    std::copy_n(rows.base, block.count, bases(chunk));
   }
   float weight[kRows], u_weight[kRows];
-  double others[kRows], loss = 0;
+  double loss = 0;
   for (int64_t r = 0; r < block.count; ++r) {
-    loss += rows[r].loss();
-    others[r] = rows[r].others;
-    const double share = rows[r].weight() / static_cast<double>(s.n);
+    const RowSoftmax row = rows.row(r);
+    loss += row.loss();
+    const double share = row.weight() * BlockSoftmax::kUnit / static_cast<double>(s.n);
     weight[r] = static_cast<float>(share);
     u_weight[r] = static_cast<float>(kInfoNceLn2 * share);
   }
   block.scale(s, b.u, u_weight);
   for (int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
     const Range cols = s.chunk_cols(chunk);
-    correct_shift(shift(chunk), block.count, cols.end - cols.begin, rows, p(chunk));
+    correct_bases(bases(chunk), block.count, cols.end - cols.begin, rows, p(chunk));
     add_gradients(s, b, block, p(chunk), cols.begin, cols.end - cols.begin, d_z2, first);
   }
-  add_diagonal(s, b, block, others, d_z2);
+  add_diagonal(s, b, block, rows.others, d_z2);
   store_queries(s, block, weight, op.d_v1);
   return loss;
 }
@@ -169,6 +167,7 @@ void train(Context& ctx, const InfoNceTrain& op) {
   float* const kept = ctx.scratch().take<float>(owners * s.kept_floats(), name);
   prepare(ctx.pool(), op.in, s, b);
   ctx.pool().parallel_for(s.sections, [&](int64_t section, int thread) HWY_ATTR {
+    const NoSubnormals mode;
     float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
     float* const own = kept + (by_thread ? thread : section) * s.kept_floats();
     const RowParts blocks = s.section_blocks(section);

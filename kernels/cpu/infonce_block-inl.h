@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// A block of rows of the softmax of InfoNCE, one chunk of columns at a time: its scores, p = 2^(s - shift) with
-// a running shift per row, and what p adds to A and d_z2 (infonce.cpp has the formulas). Chunks are kChunk
+// A block of rows of the softmax of InfoNCE, one chunk of columns at a time: its scores, p = 2^(s - base) with
+// a running base per row, and what p adds to A and d_z2 (infonce.cpp has the formulas). Chunks are kChunk
 // columns wide and have rows kChunk apart.
 
 #if defined(PWDICE_KERNELS_CPU_INFONCE_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -13,6 +13,7 @@
 #endif
 
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "infonce_rows-inl.h"
@@ -22,8 +23,6 @@ namespace pwdice::cpu {
 namespace HWY_NAMESPACE {
 
 inline constexpr double kInfoNceLn2 = 0.6931471805599453, kInfoNceLog2e = 1.4426950408889634;
-
-// -- scores ----------------------------------------------------------------------------------------------
 
 // One block of rows: u in strips for the scores, and scaled in panels for d_z2.
 struct QueryBlock {
@@ -57,111 +56,138 @@ struct QueryBlock {
   }
 };
 
-// out[r][j] = s of the block's rows and columns [col, col + cols), rows kChunk apart.
-inline void score_columns(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block,
-                          int64_t col, int64_t cols, float* out) {
-  constexpr int64_t kStride = InfoNceShape::kChunk;
-  const FloatTag d;
-  for (int64_t j = 0; j < cols; j += Tile::kCols) {
-    const float* const panel = b.z2_scores + (col + j) * s.d;
-    for (int64_t r = 0; r < block.count; r += Tile::kRows) {
-      float* const to = out + r * kStride + j;
-      tile_sums<Tile::kRows, Along::Columns>(s.d, block.strips + r * s.d, Tile::kRows, panel,
-                                             [&](int row, int64_t c, Floats sum)
-                                                 HWY_ATTR { hn::Store(sum, d, to + row * kStride + c); });
-    }
-  }
-  const int64_t real = std::min(cols, s.n - col);
-  for (int64_t r = 0; r < block.count && real < cols; ++r)
-    std::fill(out + r * kStride + real, out + r * kStride + cols, -INFINITY);
-}
-
-// The largest of s in each lane.
-HWY_INLINE Floats lane_max(const float* s, int64_t n) {
-  const FloatTag d;
-  Floats top0 = hn::Set(d, -INFINITY), top1 = top0;
-  for (int64_t j = 0; j < n; j += Tile::kCols) {
-    top0 = hn::Max(top0, hn::Load(d, s + j));
-    top1 = hn::Max(top1, hn::Load(d, s + j + kLanes));
-  }
-  return hn::Max(top0, top1);
-}
-
-// s becomes 2^(s - shift); returns the sum.
-HWY_INLINE double exp_in_place(float* s, int64_t n, float shift) {
-  const FloatTag d;
-  const Floats m = hn::Set(d, shift);
-  Floats sum0 = hn::Zero(d), sum1 = hn::Zero(d);
-  for (int64_t j = 0; j < n; j += Tile::kCols) {
-    const Floats e0 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + j), m));
-    const Floats e1 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + j + kLanes), m));
-    hn::Store(e0, d, s + j);
-    hn::Store(e1, d, s + j + kLanes);
-    sum0 = hn::Add(sum0, e0);
-    sum1 = hn::Add(sum1, e1);
-  }
-  return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(sum0, sum1))));
-}
-
 // -- softmax ---------------------------------------------------------------------------------------------
 
 // A row of the softmax, its own column apart: with it a pair that is told apart well would leave nothing of
 // the others, in 1 - p_ii as in the loss.
 struct RowSoftmax {
-  // A row is shifted anew when a score exceeds its shift by so many bits: 2^32 is far from the largest float,
-  // and seldom does a chunk have to be corrected.
-  static constexpr float kSlack = 32.f;
+  double shift;  // about the largest of the other columns; -inf without any
+  double own;
+  double others;  // sum of 2^(s - shift) over them
 
-  float shift = -INFINITY;  // about the largest of the other columns
-  float own = 0.f;
-  double others = 0;  // sum of 2^(s - shift) over them
-
-  void raise(float largest) {
-    others *= std::exp2(static_cast<double>(shift) - static_cast<double>(largest));
-    shift = largest;
-  }
-  float top() const { return std::max(shift, own); }
-  double scale() const {
-    return shift == -INFINITY ? 1.0 : std::exp2(static_cast<double>(shift) - static_cast<double>(top()));
-  }
-  double own_excess() const { return static_cast<double>(own) - static_cast<double>(top()); }
+  double top() const { return std::max(shift, own); }
+  double scale() const { return shift == -INFINITY ? 1.0 : std::exp2(shift - top()); }
+  double own_excess() const { return own - top(); }
   double total() const { return others * scale() + std::exp2(own_excess()); }  // relative to top()
-  double lse() const { return static_cast<double>(top()) * kInfoNceLn2 + std::log(total()); }
+  double lse() const { return top() * kInfoNceLn2 + std::log(total()); }
   double loss() const {  // lse - s_ii; the excess is zero here, or NaN for a score that is not finite
-    if (own >= shift) return std::log1p(others * scale() + own_excess());
-    return lse() - static_cast<double>(own) * kInfoNceLn2;
+    return own >= shift ? std::log1p(others * scale() + own_excess()) : lse() - own * kInfoNceLn2;
   }
-  // p_ij = weight() 2^(s_ij - shift); one next to nothing is none: subnormals would slow the products down
+  // p_ij = weight() 2^(s_ij - shift); one next to nothing is none
   double weight() const {
     const double weight = scale() / total();
     return weight < 1e-30 ? 0 : weight;
   }
 };
 
-// 2^(s - shift) of the chunk of columns [col, col + cols) to `p`, shift and sum of each row so far to `rows`.
-inline void softmax_chunk(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block,
-                          int64_t col, int64_t cols, float* p, RowSoftmax* rows) {
+// The rows of a block while their columns pass by, tile after tile: p = 2^(s - base) while s is still in L1, and its
+// sums. A base lies kHeadroom bits above the largest s of its row so far: every difference is negative, one bit to
+// look at, until a row outgrows its base, and that is seldom. p below 2^-126 is zero: 2^-94 of the largest.
+struct BlockSoftmax {
+  static constexpr int64_t kRows = InfoNceShape::kMaxRows;
+  static constexpr float kHeadroom = 32.f;
+  static constexpr double kUnit = 0x1p32;  // 2^kHeadroom
+
+  float base[kRows], own[kRows];
+  double others[kRows];                     // sums of p over the chunks so far
+  HWY_ALIGN float sums[2][kRows * kLanes];  // over this chunk, by lane: before a tile and after it
+
+  BlockSoftmax() {
+    std::fill_n(base, kRows, std::numeric_limits<float>::lowest());
+    std::fill_n(own, kRows, 0.f);
+    std::fill_n(others, kRows, 0.0);
+  }
+  RowSoftmax row(int64_t r) const {
+    const bool alone = base[r] == std::numeric_limits<float>::lowest();
+    const double shift = alone ? -INFINITY : static_cast<double>(base[r]) - static_cast<double>(kHeadroom);
+    return {shift, static_cast<double>(own[r]), others[r] * kUnit};
+  }
+};
+
+// p of one tile and the sums after it; whether every difference was negative.
+HWY_INLINE bool exp_tile(const float* s, const float* base, const float* sums, float* p, float* sums_after) {
   const FloatTag d;
-  score_columns(s, b, block, col, cols, p);
-  for (int64_t r = 0; r < block.count; ++r, p += InfoNceShape::kChunk) {
-    RowSoftmax& row = rows[r];
-    const int64_t own = block.rows.begin + r - col;
-    if (own >= 0 && own < cols) row.own = std::exchange(p[own], -INFINITY);
-    const Floats top = lane_max(p, cols);
-    if (!hn::AllFalse(d, hn::Gt(top, hn::Set(d, row.shift + RowSoftmax::kSlack)))) {
-      row.raise(hn::GetLane(hn::MaxOfLanes(d, top)));
-    }
-    row.others +=
-        exp_in_place(p, cols, row.shift == -INFINITY ? 0.f : row.shift);  // -inf: its own column alone
+  const hn::RebindToSigned<FloatTag> di;
+  Floats signs = hn::Set(d, -1.f);
+  for (int64_t r = 0; r < Tile::kRows; ++r, p += InfoNceShape::kChunk) {
+    const Floats shift = hn::Set(d, base[r]);
+    const Floats x0 = hn::Sub(hn::Load(d, s + r * Tile::kCols), shift);
+    const Floats x1 = hn::Sub(hn::Load(d, s + r * Tile::kCols + kLanes), shift);
+    const Floats e0 = exp2_nonpositive(d, x0), e1 = exp2_nonpositive(d, x1);
+    signs = hn::And(signs, hn::And(x0, x1));
+    hn::Store(e0, d, p);
+    hn::Store(e1, d, p + kLanes);
+    hn::Store(hn::Add(hn::Load(d, sums + r * kLanes), hn::Add(e0, e1)), d, sums_after + r * kLanes);
+  }
+  return hn::AllTrue(di, hn::Lt(hn::BitCast(di, signs), hn::Zero(di)));
+}
+
+// Raises the bases that the rows [first, first + kRows) have outgrown by the tile `s`, and brings to them what was made
+// by the old ones: the sums, and the first `done` columns of the chunk in p.
+inline HWY_NOINLINE void raise_bases(const float* s, int64_t first, float* p, int64_t done, float* sums,
+                                     BlockSoftmax& rows) {
+  const FloatTag d;
+  for (int64_t r = 0; r < Tile::kRows; ++r, p += InfoNceShape::kChunk, sums += kLanes) {
+    const Floats both = hn::Max(hn::Load(d, s + r * Tile::kCols), hn::Load(d, s + r * Tile::kCols + kLanes));
+    const float largest = hn::GetLane(hn::MaxOfLanes(d, both));
+    float& base = rows.base[first + r];
+    if (!(largest > base)) continue;
+    const float old = std::exchange(base, largest + BlockSoftmax::kHeadroom);
+    const Floats scale = hn::Set(d, std::exp2(old - base));
+    rows.others[first + r] *= std::exp2(static_cast<double>(old) - static_cast<double>(base));
+    hn::Store(hn::Mul(hn::Load(d, sums), scale), d, sums);
+    for (int64_t j = 0; j < done; j += kLanes) hn::Store(hn::Mul(hn::Load(d, p + j), scale), d, p + j);
   }
 }
 
-// Brings a chunk that was shifted by `shift` to what its rows are shifted by in the end.
-inline void correct_shift(const float* shift, int64_t count, int64_t cols, const RowSoftmax* rows, float* p) {
+// Takes out of the tile of scores that begins at (row, col) the rows' own columns and those past n.
+inline void leave_out(int64_t row, int64_t col, int64_t n, float* s, float* own) {
+  for (int64_t r = 0; r < Tile::kRows; ++r, s += Tile::kCols) {
+    const int64_t at = row + r - col;
+    if (at >= 0 && at < Tile::kCols) own[r] = std::exchange(s[at], -INFINITY);
+    if (n - col < Tile::kCols) std::fill(s + (n - col), s + Tile::kCols, -INFINITY);
+  }
+}
+
+enum class Bases { Rising, Fixed };
+
+// p of the chunk of columns [col, col + cols), the rows' own columns apart, and its sums. With rising bases columns of
+// earlier chunks may be left with a smaller one.
+template <Bases kBases>
+void softmax_chunk(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBlock& block, int64_t col,
+                   int64_t cols, float* p, BlockSoftmax& rows) {
+  const FloatTag d;
+  HWY_ALIGN float tile[Tile::kRows * Tile::kCols];
+  float *sums = rows.sums[0], *after = rows.sums[1];
+  std::fill_n(sums, BlockSoftmax::kRows * kLanes, 0.f);
+  for (int64_t j = 0; j < cols; j += Tile::kCols, std::swap(sums, after)) {
+    const int64_t first = col + j, last = first + Tile::kCols;
+    const bool whole = last <= s.n && (last <= block.rows.begin || first >= block.rows.end);
+    for (int64_t r = 0; r < block.count; r += Tile::kRows) {
+      float* const to = p + r * InfoNceShape::kChunk;
+      tile_product<Tile::kRows, Along::Columns>(s.d, block.strips + r * s.d, Tile::kRows,
+                                                b.z2_scores + first * s.d, tile, false);
+      if (!whole) leave_out(block.rows.begin + r, first, s.n, tile, rows.own + r);
+      const auto exp = [&]() HWY_ATTR {
+        return exp_tile(tile, rows.base + r, sums + r * kLanes, to + j, after + r * kLanes);
+      };
+      if (exp() || kBases == Bases::Fixed) continue;
+      raise_bases(tile, r, to, j, sums + r * kLanes, rows);
+      exp();
+    }
+  }
+  for (int64_t r = 0; r < block.count; ++r) {
+    rows.others[r] += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Load(d, sums + r * kLanes))));
+  }
+}
+
+// Brings a chunk that was made with `base` to the bases of its rows in the end.
+inline void correct_bases(const float* base, int64_t count, int64_t cols, const BlockSoftmax& rows,
+                          float* p) {
   const FloatTag d;
   for (int64_t r = 0; r < count; ++r, p += InfoNceShape::kChunk) {
-    if (!(shift[r] < rows[r].shift)) continue;
-    const Floats scale = hn::Set(d, std::exp2(shift[r] - rows[r].shift));
+    if (!(base[r] < rows.base[r])) continue;
+    const Floats scale = hn::Set(d, std::exp2(base[r] - rows.base[r]));
     for (int64_t j = 0; j < cols; j += kLanes) hn::Store(hn::Mul(hn::Load(d, p + j), scale), d, p + j);
   }
 }
