@@ -8,7 +8,7 @@
 //   SliceSums             the sums of every slice, and their total
 //
 // The rows are cut into slices by their number alone (row_slices), each adds its blocks of at most kPassRows in
-// order, and the slices are added in order: same bits for any thread count.
+// order, and the slices are added in order: same bits for any thread count, and whoever computes a block.
 //
 // Measured on Zen 3 (AVX2, 96 rows, 256 x 256): 93 % of the FMA peak with A read in place at mlp_stride; 60 %
 // at a stride of 256.
@@ -28,6 +28,7 @@
 #include "../mlp.h"
 #include "gemm_columns-inl.h"
 #include "mlp.h"
+#include "slice_queue.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace pwdice::cpu {
@@ -135,48 +136,51 @@ inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<f
   }
 }
 
-// The gradients of several layers, summed slice by slice: the first slice writes to its target. Not so with few
-// inputs: there the sums are those of d_W^T, so that no lane of a vector is idle, and are turned around in the end.
+// The gradients of several layers, summed slice by slice (SliceQueue): the first slice writes to its target. Not so
+// with few inputs: there the sums are those of d_W^T, so that no lane of a vector is idle, and are turned around in the
+// end.
 class SliceSums {
  public:
-  SliceSums(Context& ctx, int64_t n, std::span<const MlpGradient> targets, const char* op)
-      : n_(n), slices_(row_slices(n)), targets_(targets) {
+  // Blocks have at most `most` rows; a slice without rows has one as well: the sums over no rows are zero.
+  SliceSums(Context& ctx, int64_t n, int64_t most, std::span<const MlpGradient> targets, const char* op)
+      : n_(n),
+        most_(most),
+        slices_(row_slices(n)),
+        targets_(targets),
+        queue_(slices_, kSliceSpares, [&](int64_t s) { return std::max<int64_t>(blocks(s).count, 1); }) {
     int64_t narrow = 0;
     for (size_t t = 0; t < targets.size(); ++t) {
       floats_ += targets[t].d_w.size(), rows_ += targets[t].d_w.rows;
       narrow += is_narrow(t) ? targets[t].d_w.size() : 0;
     }
-    partials_ = ctx.scratch().take<float>((slices_ - 1) * floats_ + narrow, op);
-    totals_ = ctx.scratch().take<double>(slices_ * rows_, op);
-    std::fill_n(totals_, slices_ * rows_, 0.0);
+    const int64_t places = slices_ + kSliceSpares;
+    partials_ = ctx.scratch().take<float>((places - 1) * floats_ + narrow, op);
+    totals_ = ctx.scratch().take<double>(places * rows_, op);
+    std::fill_n(totals_, places * rows_, 0.0);
   }
 
-  int64_t slices() const { return slices_; }
-  // of a slice, in blocks of at most `most` rows; one block at least: the sums over no rows are zero
+  // block(place, rows, whether the place has sums to add to, thread) for all rows.
   template <class Block>
-  void for_each_block(int64_t slice, int64_t most, const Block& block) const {
-    const RowParts parts(even_range(n_, slices_, slice), most);
-    if (parts.count == 0) block(Range{0, 0}, true);
-    for (int64_t part = 0; part < parts.count; ++part) block(parts[part], part == 0);
+  void run(ThreadPool& pool, const Block& block) {
+    queue_.run(pool, [&](int64_t slice, int64_t index, int64_t place, int thread) {
+      const RowParts parts = blocks(slice);
+      block(place, parts.count == 0 ? Range{0, 0} : parts[index], place < slices_ && index > 0, thread);
+    });
   }
 
-  // d_W of target t (+)= d^T y with y in parts, and the column sums that become its d_b.
-  HWY_INLINE void add(int64_t slice, size_t t, Mat<const float> d, Stacked y, bool add) const {
-    const Mat<float> c = d_w(slice, t);
-    if (!is_narrow(t)) return accumulate_columns(d, y, c, add);
-    int64_t row = 0;
-    for (const Mat<const float>& part : y) {
-      accumulate_columns(part, {d.slice_rows(row, part.rows)}, c, add || row > 0);
-      row += part.rows;
-    }
+  // d_W of target t (+)= d^T y; y in parts not with few inputs. Once for a block.
+  HWY_INLINE void add(int64_t place, size_t t, Mat<const float> d, Stacked y, bool add) const {
+    const Mat<float> c = d_w(place, t);
+    is_narrow(t) ? accumulate_columns(*y.begin(), {d}, c, add) : accumulate_columns(d, y, c, add);
   }
-  double* d_b(int64_t slice, size_t t) const {
-    double* at = totals_ + slice * rows_;
+  // Sums of columns, to become d_b of target t.
+  double* d_b(int64_t place, size_t t) const {
+    double* at = totals_ + place * rows_;
     for (size_t before = 0; before < t; ++before) at += targets_[before].d_w.rows;
     return at;
   }
 
-  // The slices in order, everything in one loop over the rows of all targets.
+  // The blocks of a slice in order, then the slices; everything in one loop over the rows of all targets.
   void add_up(ThreadPool& pool) const {
     constexpr int64_t kStep = 16;
     pool.parallel_for(chunk_count(rows_, kStep), [&](int64_t chunk, int) HWY_ATTR {
@@ -186,56 +190,67 @@ class SliceSums {
         const int64_t end = std::min(range.end - first, targets_[t].d_w.rows);
         for (int64_t row = std::max<int64_t>(range.begin - first, 0); row < end; ++row) {
           is_narrow(t) ? add_column(t, row) : add_row(t, row);
+          if (row >= targets_[t].d_b.size) continue;
+          targets_[t].d_b[row] = static_cast<float>(total<double>([&](int64_t p) { return d_b(p, t)[row]; }));
         }
       }
     });
-    for (size_t t = 0; t < targets_.size(); ++t) {
-      for (int64_t i = 0; i < targets_[t].d_b.size; ++i) {
-        double total = 0;
-        for (int64_t s = 0; s < slices_; ++s) total += d_b(s, t)[i];
-        targets_[t].d_b[i] = static_cast<float>(total);
-      }
-    }
   }
 
  private:
+  RowParts blocks(int64_t slice) const { return {even_range(n_, slices_, slice), most_}; }
   bool is_narrow(size_t t) const { return targets_[t].d_w.cols <= kNarrow && targets_[t].d_w.rows > kNarrow; }
 
-  // The sums of a slice, (in, out) for few inputs.
-  Mat<float> d_w(int64_t slice, size_t t) const {
+  // The sums of a place, (in, out) for few inputs.
+  Mat<float> d_w(int64_t place, size_t t) const {
     const Mat<float>& target = targets_[t].d_w;
-    if (slice == 0 && !is_narrow(t)) return target;
+    if (place == 0 && !is_narrow(t)) return target;
     float* at = partials_;
-    for (size_t before = 0; before < t; ++before) at += partial_slices(before) * targets_[before].d_w.size();
-    at += (slice - (is_narrow(t) ? 0 : 1)) * target.size();
+    for (size_t before = 0; before < t; ++before) at += partials(before) * targets_[before].d_w.size();
+    at += (place - (is_narrow(t) ? 0 : 1)) * target.size();
     return is_narrow(t) ? Mat<float>(at, target.cols, target.rows) : Mat<float>(at, target.rows, target.cols);
   }
-  int64_t partial_slices(size_t t) const { return is_narrow(t) ? slices_ : slices_ - 1; }
+  int64_t partials(size_t t) const { return slices_ + kSliceSpares - (is_narrow(t) ? 0 : 1); }
 
+  // The total of one element, whose sum at a place is value(place).
+  template <class T, class Value>
+  T total(const Value& value) const {
+    T sum = 0;
+    for (int64_t slice = 0; slice < slices_; ++slice) {
+      T of_slice = 0;
+      queue_.for_each_place(slice, [&](int64_t place) { of_slice += value(place); });
+      sum += of_slice;
+    }
+    return sum;
+  }
   HWY_INLINE void add_row(size_t t, int64_t row) const {
-    const Mat<float>& target = targets_[t].d_w;
-    for (int64_t s = 1; s < slices_; ++s) {
-      const float* from = d_w(s, t).row(row);
-      for (int64_t j = 0; j < target.cols; j += kLanes) {
-        float* to = target.row(row) + j;
-        const int64_t count = target.cols - j;
-        store_part(hn::Add(load_part(to, count), load_part(from + j, count)), to, count);
+    const int64_t cols = targets_[t].d_w.cols;
+    const auto add = [&](int64_t to_place, int64_t from_place) HWY_ATTR {
+      float* const to = d_w(to_place, t).row(row);
+      const float* const from = d_w(from_place, t).row(row);
+      for (int64_t j = 0; j < cols; j += kLanes) {
+        store_part(hn::Add(load_part(to + j, cols - j), load_part(from + j, cols - j)), to + j, cols - j);
       }
+    };
+    for (int64_t slice = 0; slice < slices_; ++slice) {
+      queue_.for_each_place(slice, [&](int64_t place) {
+        if (place != slice) add(slice, place);
+      });
+      if (slice > 0) add(0, slice);
     }
   }
   HWY_INLINE void add_column(size_t t, int64_t col) const {
     const Mat<float>& target = targets_[t].d_w;
-    const float* first = d_w(0, t).data + col;
+    const float* const first = d_w(0, t).data + col;
     for (int64_t j = 0; j < target.cols; ++j) {
-      const float* from = first + j * target.rows;
-      float sum = from[0];
-      for (int64_t s = 1; s < slices_; ++s) sum += from[s * target.size()];
-      target(col, j) = sum;
+      target(col, j) =
+          total<float>([&](int64_t place) { return first[place * target.size() + j * target.rows]; });
     }
   }
 
-  int64_t n_, slices_, floats_ = 0, rows_ = 0;
+  int64_t n_, most_, slices_, floats_ = 0, rows_ = 0;
   std::span<const MlpGradient> targets_;
+  SliceQueue queue_;
   float* partials_ = nullptr;
   double* totals_ = nullptr;
 };

@@ -122,9 +122,9 @@ void forward(Context& ctx, const GradientPenaltyForward& op) {
 // -- backward --------------------------------------------------------------------------------------------
 
 // What a thread keeps of a block, carved from penalty_block_floats(d, m). u and a of a layer lie one below
-// the other.
+// the other, and so do r and x.
 struct BlockScratch {
-  Mat<float> u1_a1, u2_a2, q, r;
+  Mat<float> u1_a1, u2_a2, q, r_x;
   Vec<float> m_f2;  // column sums
 
   BlockScratch(float* memory, int64_t d, int64_t m) {
@@ -134,7 +134,7 @@ struct BlockScratch {
     };
     u1_a1 = take(2 * n), u2_a2 = take(2 * n), q = take(n);
     m_f2 = {take(1).data, m};
-    r = {memory, n, d};
+    r_x = {memory, 2 * n, d};
   }
 };
 
@@ -163,13 +163,13 @@ struct BackwardPanels {
 // until the last product. Then its share in the sums.
 template <Activation kAct>
 void backward_block(const GradientPenaltyBackward& op, const BackwardPanels& panels, const BlockScratch& own,
-                    const SliceSums& sums, int64_t slice, Range rows, bool first) {
+                    const SliceSums& sums, int64_t place, Range rows, bool add) {
   constexpr bool kCurved = kAct == Activation::Tanh;
   const int64_t n = rows.end - rows.begin;
   const Range all{0, n};
   const auto block = [&](auto m) { return rows_of(m, rows); };
   const Mat<const float> h1 = block(op.h1), h2 = block(op.h2), v1 = block(op.v1);
-  const Mat<float> r = rows_of(own.r, all), q = rows_of(own.q, all);
+  const Mat<float> r = rows_of(own.r_x, all), x = rows_of(own.r_x, {n, 2 * n}), q = rows_of(own.q, all);
   const Mat<float> u1 = rows_of(own.u1_a1, all), a1 = rows_of(own.u1_a1, {n, 2 * n});
   const Mat<float> u2 = rows_of(own.u2_a2, all), a2 = rows_of(own.u2_a2, {n, 2 * n});
   scaled_gradient(op, rows, r);
@@ -189,7 +189,7 @@ void backward_block(const GradientPenaltyBackward& op, const BackwardPanels& pan
   };
   product_rows(r, panels.w1_t, all, sink_over(to_u1_q_c1, h1, v1));
   product_rows(q, panels.w2_t, all, sink_over(to_u2_sum_a2, h2));
-  for (int64_t i = 0; i < own.m_f2.size; ++i) sums.d_b(slice, 2)[i] += static_cast<double>(own.m_f2[i]);
+  for (int64_t i = 0; i < own.m_f2.size; ++i) sums.d_b(place, 2)[i] += static_cast<double>(own.m_f2[i]);
   if constexpr (kCurved) {
     const auto to_a1 = [&](int64_t i, int64_t j, Floats v, int64_t count) HWY_ATTR {
       float* at = a1.row(i) + j;
@@ -197,13 +197,14 @@ void backward_block(const GradientPenaltyBackward& op, const BackwardPanels& pan
       store_part(hn::Add(slope, load_part(at, count)), at, count);
     };
     product_rows(a2, panels.w2, all, sink_over(to_a1, h1));
-    sums.add(slice, 0, rows_of(own.u1_a1, {0, 2 * n}), {r, block(op.x)}, !first);
-    sums.add(slice, 1, rows_of(own.u2_a2, {0, 2 * n}), {q, h1}, !first);
-    add_column_sums(a1.data, a1.stride, n, a1.cols, sums.d_b(slice, 0));
-    add_column_sums(a2.data, a2.stride, n, a2.cols, sums.d_b(slice, 1));
+    for (int64_t i = 0; i < n; ++i) std::copy_n(op.x.row(rows.begin + i), x.cols, x.row(i));
+    sums.add(place, 0, rows_of(own.u1_a1, {0, 2 * n}), {rows_of(own.r_x, {0, 2 * n})}, add);
+    sums.add(place, 1, rows_of(own.u2_a2, {0, 2 * n}), {q, h1}, add);
+    add_column_sums(a1.data, a1.stride, n, a1.cols, sums.d_b(place, 0));
+    add_column_sums(a2.data, a2.stride, n, a2.cols, sums.d_b(place, 1));
   } else {
-    sums.add(slice, 0, u1, {r}, !first);
-    sums.add(slice, 1, u2, {q}, !first);
+    sums.add(place, 0, u1, {r}, add);
+    sums.add(place, 1, u2, {q}, add);
   }
 }
 
@@ -215,14 +216,12 @@ void backward(Context& ctx, const GradientPenaltyBackward& op) {
   const BackwardPanels panels(ctx, op, name);
   // d_w3 is a sum over rows alone, like a bias.
   const MlpGradient targets[] = {{op.d_w1, op.d_b1}, {op.d_w2, op.d_b2}, {{nullptr, m, 0}, op.d_w3}};
-  const SliceSums sums(ctx, op.x.rows, targets, name);
+  SliceSums sums(ctx, op.x.rows, Tile::kBlockRows, targets, name);
   const int64_t floats = penalty_block_floats(d, m);
   float* memory = ctx.scratch().take<float>(ctx.threads() * floats, name);
-  ctx.pool().parallel_for(sums.slices(), [&](int64_t slice, int thread) HWY_ATTR {
+  sums.run(ctx.pool(), [&](int64_t place, Range rows, bool add, int thread) HWY_ATTR {
     const BlockScratch own(memory + thread * floats, d, m);
-    sums.for_each_block(slice, Tile::kBlockRows, [&](Range rows, bool first) HWY_ATTR {
-      backward_block<kAct>(op, panels, own, sums, slice, rows, first);
-    });
+    backward_block<kAct>(op, panels, own, sums, place, rows, add);
   });
   sums.add_up(ctx.pool());
 }

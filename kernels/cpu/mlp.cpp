@@ -67,14 +67,14 @@ void forward_rows(const MlpForward& op, const PackedLayers& packed, Range rows) 
   }
 }
 
-void backward_block(const MlpBackward& op, const PackedLayers& packed, const SliceSums& sums, int64_t slice,
-                    Range rows, bool first) {
+void backward_block(const MlpBackward& op, const PackedLayers& packed, const SliceSums& sums, int64_t place,
+                    Range rows, bool add) {
   const auto block = [&](Mat<const float> m) { return m.slice_rows(rows.begin, rows.end - rows.begin); };
   Mat<const float> d = op.d_pre;
   for (size_t l = op.layers.size(); l-- > 0;) {
     const Mat<const float> input = l == 0 ? op.x : Mat<const float>(op.layers[l - 1].y);
-    sums.add(slice, l, block(d), {block(input)}, !first);
-    add_column_sums(block(d).data, d.stride, rows.end - rows.begin, d.cols, sums.d_b(slice, l));
+    sums.add(place, l, block(d), {block(input)}, add);
+    add_column_sums(block(d).data, d.stride, rows.end - rows.begin, d.cols, sums.d_b(place, l));
     const Mat<float> below = l == 0 ? op.d_x : op.layers[l - 1].y;
     if (l == 0 && below.data == nullptr) return;
     with_activation(l == 0 ? Activation::None : op.layers[l - 1].act, [&](auto act) HWY_ATTR {
@@ -100,12 +100,9 @@ void mlp_backward_simd(Context& ctx, const MlpBackward& op) {
   const ScratchScope scope(ctx.scratch());
   const size_t lowest = op.d_x.data == nullptr ? 1 : 0;  // that d passes through
   const PackedLayers packed(ctx, op.layers, Operand::Plain, lowest, "mlp_backward");
-  const SliceSums sums(ctx, op.x.rows, op.gradients, "mlp_backward");
-  ctx.pool().parallel_for(sums.slices(), [&](int64_t slice, int) HWY_ATTR {
-    sums.for_each_block(slice, kPassRows, [&](Range rows, bool first) HWY_ATTR {
-      backward_block(op, packed, sums, slice, rows, first);
-    });
-  });
+  SliceSums sums(ctx, op.x.rows, kPassRows, op.gradients, "mlp_backward");
+  sums.run(ctx.pool(), [&](int64_t place, Range rows, bool add, int)
+                           HWY_ATTR { backward_block(op, packed, sums, place, rows, add); });
   sums.add_up(ctx.pool());
 }
 

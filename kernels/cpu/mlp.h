@@ -21,11 +21,14 @@ inline int64_t row_slices(int64_t n) {
   return static_cast<int64_t>(std::bit_floor(most));
 }
 
+// Blocks of rows that a thread may compute for another one; each needs sums of its own.
+inline constexpr int64_t kSliceSpares = 4;
+
 // Of SliceSums: the floats in all d_W, those of them in layers with few inputs, and the values in all d_b.
 inline size_t slice_sums_bytes(int64_t n, int64_t weights, int64_t narrow, int64_t sums) {
-  const int64_t slices = row_slices(n);
-  return Scratch::rounded(static_cast<size_t>((slices - 1) * weights + narrow) * sizeof(float)) +
-         Scratch::rounded(static_cast<size_t>(slices * sums) * sizeof(double));
+  const int64_t places = row_slices(n) + kSliceSpares;
+  return Scratch::rounded(static_cast<size_t>((places - 1) * weights + narrow) * sizeof(float)) +
+         Scratch::rounded(static_cast<size_t>(places * sums) * sizeof(double));
 }
 
 inline size_t mlp_scratch_bytes(int64_t n, std::span<const int64_t> sizes) {
@@ -41,10 +44,10 @@ inline size_t mlp_scratch_bytes(int64_t n, std::span<const int64_t> sizes) {
 }
 
 // A thread's share in the backward pass of the gradient penalty: five blocks of rows and a row of hidden units,
-// and a block of inputs.
+// and two blocks of inputs.
 inline int64_t penalty_block_floats(int64_t d, int64_t m) {
   constexpr int64_t kLine = 16;
-  return (5 * kGemmMaxBlockRows + 1) * mlp_stride(m) + (kGemmMaxBlockRows * d + kLine - 1) / kLine * kLine;
+  return (5 * kGemmMaxBlockRows + 1) * mlp_stride(m) + (2 * kGemmMaxBlockRows * d + kLine - 1) / kLine * kLine;
 }
 
 inline size_t gradient_penalty_scratch_bytes(int threads, int64_t n, int64_t d, int64_t m) {

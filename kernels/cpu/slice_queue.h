@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "parallel.h"
+
+namespace pwdice::cpu {
+
+// Sums over rows, dealt out to threads. The rows are cut into slices, and a slice into blocks that are added up in
+// order: one thread takes a slice from the front, block after block into the slice's own sums. A thread that finds no
+// more slices helps: it takes the last block of the slice that has most of them left, into a spare place, from where it
+// is added afterwards. A block computes its sums and then adds them once, so it makes no difference to the bits where
+// they were kept: who was faster does not show in the result.
+//
+// Without helpers, a core that something else slows down to 80 % makes the others wait for an eighth of the time when
+// there are four slices for two threads.
+class SliceQueue {
+ public:
+  static constexpr int64_t kMaxSlices = 8, kMaxSpares = 4;
+
+  // blocks(slice) is the number of its blocks, at least one.
+  template <class Blocks>
+  SliceQueue(int64_t slices, int64_t spares, const Blocks& blocks) : slices_(slices), spares_(spares) {
+    for (int64_t s = 0; s < slices; ++s) queue_[s].left = Left{0, static_cast<int32_t>(blocks(s))};
+  }
+
+  // body(slice, block, place, thread) for every block. Places are the slices' own, then the spare ones; there is nothing
+  // to add to in a spare one, or when the block is the first.
+  template <class Body>
+  void run(ThreadPool& pool, const Body& body) {
+    pool.parallel_for(pool.threads(), [&](int64_t worker, int thread) {
+      const int64_t first = even_range(slices_, pool.threads(), worker).begin;
+      for (int64_t i = 0; i < slices_; ++i) {
+        const int64_t slice = (first + i) % slices_;
+        if (queue_[slice].owned.exchange(true, std::memory_order_relaxed)) continue;
+        for (int64_t block; (block = take(slice, Side::Front)) >= 0;) body(slice, block, slice, thread);
+      }
+      help(body, thread);
+    });
+  }
+
+  // After run(): f(place) for each place with sums of a slice, in the order of the blocks.
+  template <class F>
+  void for_each_place(int64_t slice, const F& f) const {
+    f(slice);
+    for (int32_t block = queue_[slice].left.load().end; const Taken* taken = find(slice, block); ++block) {
+      f(slices_ + (taken - taken_));
+    }
+  }
+
+ private:
+  enum class Side { Front, Back };
+  struct Left {  // blocks that nobody has taken
+    int32_t begin, end;
+  };
+  struct alignas(64) Queue {
+    std::atomic<Left> left{Left{0, 0}};
+    std::atomic<bool> owned{false};
+  };
+  struct Taken {
+    int64_t slice = -1, block = -1;
+  };
+
+  // The number of a block, or -1. The first block of a slice is its owner's: the slice's own sums have a value then.
+  int64_t take(int64_t slice, Side side) {
+    std::atomic<Left>& left = queue_[slice].left;
+    Left now = left.load(std::memory_order_relaxed);
+    for (;;) {
+      if (now.begin >= now.end || (side == Side::Back && now.end == 1)) return -1;
+      const Left then = side == Side::Front ? Left{now.begin + 1, now.end} : Left{now.begin, now.end - 1};
+      if (left.compare_exchange_weak(now, then, std::memory_order_relaxed)) {
+        return side == Side::Front ? now.begin : then.end;
+      }
+    }
+  }
+
+  template <class Body>
+  void help(const Body& body, int thread) {
+    int64_t spare = -1;
+    for (int64_t slice; (slice = longest()) >= 0;) {
+      if (spare < 0) spare = used_.fetch_add(1, std::memory_order_relaxed);
+      if (spare >= spares_) return;
+      const int64_t block = take(slice, Side::Back);
+      if (block < 0) continue;
+      body(slice, block, slices_ + spare, thread);
+      taken_[spare] = {slice, block};
+      spare = -1;
+    }
+  }
+
+  // The slice with most blocks left to help with, or -1.
+  int64_t longest() const {
+    int64_t best = -1;
+    int32_t most = 0;
+    for (int64_t s = 0; s < slices_; ++s) {
+      const Left left = queue_[s].left.load(std::memory_order_relaxed);
+      const int32_t blocks = left.end - (left.begin > 0 ? left.begin : 1);
+      if (blocks > most) best = s, most = blocks;
+    }
+    return best;
+  }
+
+  const Taken* find(int64_t slice, int64_t block) const {
+    for (const Taken& taken : taken_) {
+      if (taken.slice == slice && taken.block == block) return &taken;
+    }
+    return nullptr;
+  }
+
+  int64_t slices_, spares_;
+  Queue queue_[kMaxSlices];
+  Taken taken_[kMaxSpares];
+  std::atomic<int64_t> used_{0};
+};
+
+}  // namespace pwdice::cpu
