@@ -190,8 +190,7 @@ class SliceSums {
         const int64_t end = std::min(range.end - first, targets_[t].d_w.rows);
         for (int64_t row = std::max<int64_t>(range.begin - first, 0); row < end; ++row) {
           is_narrow(t) ? add_column(t, row) : add_row(t, row);
-          if (row >= targets_[t].d_b.size) continue;
-          targets_[t].d_b[row] = static_cast<float>(total<double>([&](int64_t p) { return d_b(p, t)[row]; }));
+          if (row < targets_[t].d_b.size) add_bias(t, row);
         }
       }
     });
@@ -212,40 +211,35 @@ class SliceSums {
   }
   int64_t partials(size_t t) const { return slices_ + kSliceSpares - (is_narrow(t) ? 0 : 1); }
 
-  // The total of one element, whose sum at a place is value(place).
-  template <class T, class Value>
-  T total(const Value& value) const {
-    T sum = 0;
-    for (int64_t slice = 0; slice < slices_; ++slice) {
-      T of_slice = 0;
-      queue_.for_each_place(slice, [&](int64_t place) { of_slice += value(place); });
-      sum += of_slice;
-    }
-    return sum;
-  }
   HWY_INLINE void add_row(size_t t, int64_t row) const {
     const int64_t cols = targets_[t].d_w.cols;
-    const auto add = [&](int64_t to_place, int64_t from_place) HWY_ATTR {
+    const auto add = [&](int64_t to_place, int64_t place) HWY_ATTR {
       float* const to = d_w(to_place, t).row(row);
-      const float* const from = d_w(from_place, t).row(row);
+      const float* const from = d_w(place, t).row(row);
       for (int64_t j = 0; j < cols; j += kLanes) {
         store_part(hn::Add(load_part(to + j, cols - j), load_part(from + j, cols - j)), to + j, cols - j);
       }
     };
-    for (int64_t slice = 0; slice < slices_; ++slice) {
-      queue_.for_each_place(slice, [&](int64_t place) {
-        if (place != slice) add(slice, place);
-      });
-      if (slice > 0) add(0, slice);
-    }
+    queue_.for_each_helped(add);
+    for (int64_t slice = 1; slice < slices_; ++slice) add(0, slice);
   }
   HWY_INLINE void add_column(size_t t, int64_t col) const {
     const Mat<float>& target = targets_[t].d_w;
-    const float* const first = d_w(0, t).data + col;
     for (int64_t j = 0; j < target.cols; ++j) {
-      target(col, j) =
-          total<float>([&](int64_t place) { return first[place * target.size() + j * target.rows]; });
+      float* const at = d_w(0, t).row(j) + col;
+      queue_.for_each_helped(
+          [&](int64_t slice, int64_t place) { at[slice * target.size()] += at[place * target.size()]; });
+      float sum = at[0];
+      for (int64_t slice = 1; slice < slices_; ++slice) sum += at[slice * target.size()];
+      target(col, j) = sum;
     }
+  }
+  void add_bias(size_t t, int64_t i) const {
+    double* const at = d_b(0, t) + i;
+    queue_.for_each_helped([&](int64_t slice, int64_t place) { at[slice * rows_] += at[place * rows_]; });
+    double sum = at[0];
+    for (int64_t slice = 1; slice < slices_; ++slice) sum += at[slice * rows_];
+    targets_[t].d_b[i] = static_cast<float>(sum);
   }
 
   int64_t n_, most_, slices_, floats_ = 0, rows_ = 0;

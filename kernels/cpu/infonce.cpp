@@ -15,7 +15,7 @@
 //           were shifted by an earlier maximum corrected.                 n^2 (6 d flop + 1 exp)
 //
 // Work      d_z2 sums over rows, so the rows are cut into at most 8 sections by shape, each with its own d_z2
-//           and its blocks in order; sections are added in order at the end: same bits on any number of
+//           and its blocks in order; sections are added in order at the end (SliceQueue): same bits on any number of
 //           threads.
 // Numerics  scores in units of log 2, shifted by a running maximum of the row; columns past n are -inf before that;
 //           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
@@ -112,15 +112,13 @@ void backward(Context& ctx, const InfoNceBackward& op) {
   const InfoNceShape s(op.in.v1.rows, op.in.v1.cols);
   const InfoNceBuffers b = take_buffers(ctx.scratch(), "infonce_backward", s, true);
   prepare(ctx.pool(), op.in, s, b);
-  ctx.pool().parallel_for(s.sections, [&](int64_t section, int) HWY_ATTR {
+  SliceQueue queue = s.queue(0);  // a block adds its diagonal behind its sums: nobody else can do it
+  queue.run(ctx.pool(), [&](int64_t section, int64_t block, int64_t, int) HWY_ATTR {
     const NoSubnormals mode;
     float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
-    const RowParts blocks = s.section_blocks(section);
-    for (int64_t block = 0; block < blocks.count; ++block) {
-      backward_block(s, b, op, blocks[block], d_z2, block == 0);
-    }
+    backward_block(s, b, op, s.section_blocks(section)[block], d_z2, block == 0);
   });
-  finish_gradients(ctx.pool(), op.in, s, b, op.d_v1, op.d_v2, op.d_w0);
+  finish_gradients(ctx.pool(), op.in, s, b, queue, op.d_v1, op.d_v2, op.d_w0);
 }
 
 // The loss of the rows `of`. `kept` has s.kept_floats(): of each chunk p, then the bases of its rows.
@@ -150,34 +148,36 @@ double train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNce
   for (int64_t chunk = 0; chunk < s.chunks(); ++chunk) {
     const Range cols = s.chunk_cols(chunk);
     correct_bases(bases(chunk), block.count, cols.end - cols.begin, rows, p(chunk));
+    set_diagonal(block, cols, rows.others, p(chunk));
     add_gradients(s, b, block, p(chunk), cols.begin, cols.end - cols.begin, d_z2, first);
   }
-  add_diagonal(s, b, block, rows.others, d_z2);
   store_queries(s, block, weight, op.d_v1);
   return loss;
 }
+
+// Blocks whose chunks are kept at one time: of the threads, or of the places they work for if there are more threads.
+int64_t kept_blocks(int threads, const InfoNceShape& s) { return std::min<int64_t>(threads, s.places()); }
 
 void train(Context& ctx, const InfoNceTrain& op) {
   const char* name = "infonce_train";
   const ScratchScope scope(ctx.scratch());
   const InfoNceShape s(op.in.v1.rows, op.in.v1.cols);
   const InfoNceBuffers b = take_buffers(ctx.scratch(), name, s, true);
-  const bool by_thread = ctx.threads() <= s.sections;
-  const int64_t owners = by_thread ? ctx.threads() : s.sections;
-  float* const kept = ctx.scratch().take<float>(owners * s.kept_floats(), name);
+  const bool by_thread = ctx.threads() <= s.places();
+  float* const kept = ctx.scratch().take<float>(kept_blocks(ctx.threads(), s) * s.kept_floats(), name);
   prepare(ctx.pool(), op.in, s, b);
-  ctx.pool().parallel_for(s.sections, [&](int64_t section, int thread) HWY_ATTR {
+  const int64_t losses = s.sections * s.max_blocks();
+  std::fill_n(b.loss, losses, 0.0);
+  SliceQueue queue = s.queue(s.spares);
+  queue.run(ctx.pool(), [&](int64_t section, int64_t block, int64_t place, int thread) HWY_ATTR {
     const NoSubnormals mode;
-    float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
-    float* const own = kept + (by_thread ? thread : section) * s.kept_floats();
-    const RowParts blocks = s.section_blocks(section);
-    b.loss[section] = 0;
-    for (int64_t block = 0; block < blocks.count; ++block) {
-      b.loss[section] += train_block(s, b, op, blocks[block], own, d_z2, block == 0);
-    }
+    float* const d_z2 = b.d_z2 + place * s.cols * s.padded();
+    float* const own = kept + (by_thread ? thread : place) * s.kept_floats();
+    b.loss[section * s.max_blocks() + block] =
+        train_block(s, b, op, s.section_blocks(section)[block], own, d_z2, place != section || block == 0);
   });
-  op.loss[0] = mean_loss(s, b.loss, s.sections);
-  finish_gradients(ctx.pool(), op.in, s, b, op.d_v1, op.d_v2, op.d_w0);
+  op.loss[0] = mean_loss(s, b.loss, losses);
+  finish_gradients(ctx.pool(), op.in, s, b, queue, op.d_v1, op.d_v2, op.d_w0);
 }
 
 size_t scratch_bytes(int threads, int64_t n, int64_t d) {
@@ -193,7 +193,7 @@ size_t scratch_bytes(int threads, int64_t n, int64_t d) {
         bytes += Scratch::rounded(static_cast<size_t>(count) * sizeof(double));
         return static_cast<double*>(nullptr);
       });
-  const int64_t kept = std::min<int64_t>(threads, s.sections) * s.kept_floats();
+  const int64_t kept = kept_blocks(threads, s) * s.kept_floats();
   return bytes + Scratch::rounded(static_cast<size_t>(kept) * sizeof(float));
 }
 

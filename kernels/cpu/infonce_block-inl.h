@@ -194,8 +194,17 @@ inline void correct_bases(const float* base, int64_t count, int64_t cols, const 
 
 // -- gradients of one block ------------------------------------------------------------------------------
 
-// A += P z2 and d_z2 += P^T (weighted u), P without its diagonal, for the chunk of columns [col, col + cols)
-// in `p`. `first`: the section's d_z2 has no value yet.
+// The diagonal of G within the chunk of columns `cols`: minus the sum of the other columns.
+inline void set_diagonal(const QueryBlock& block, Range cols, const double* others, float* p) {
+  for (int64_t r = 0; r < block.count; ++r) {
+    const int64_t own = block.rows.begin + r;
+    if (own < cols.begin || own >= cols.end) continue;
+    p[r * InfoNceShape::kChunk + own - cols.begin] = static_cast<float>(-others[r]);
+  }
+}
+
+// A += P z2 and d_z2 += P^T (weighted u) for the chunk of columns [col, col + cols) in `p`. `first`: d_z2 has no value
+// yet.
 inline void add_gradients(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& block, const float* p,
                           int64_t col, int64_t cols, float* d_z2, bool first) {
   constexpr int64_t kStride = InfoNceShape::kChunk;
@@ -211,7 +220,7 @@ inline void add_gradients(const InfoNceShape& s, const InfoNceBuffers& b, QueryB
   }
 }
 
-// What the diagonal of G adds: G_ii is minus the sum `others` of the row, by the same weight.
+// What the diagonal of G adds where it is known last.
 inline void add_diagonal(const InfoNceShape& s, const InfoNceBuffers& b, QueryBlock& block,
                          const double* others, float* d_z2) {
   for (int64_t panel = 0; panel < s.panels; ++panel) {

@@ -22,6 +22,7 @@
 #include "gemm-inl.h"
 #include "infonce_metric-inl.h"
 #include "pair_tile-inl.h"
+#include "slice_queue.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace pwdice::cpu {
@@ -38,23 +39,25 @@ struct InfoNceShape {
   // at n = 4096 on Zen 4 (AVX-512): 6 vectors 17.6 ms, 12 17.3, 18 17.1, 24 and 30 the same; on Zen 3 (AVX2) no
   // difference between 12 and 32.
   static constexpr int64_t kChunk = 18 * kLanes;
-  static constexpr int64_t kSectionBytes = int64_t{16} << 20, kMaxSections = 8, kRowChunks = 16,
-                           kMinRowChunk = 256;
+  static constexpr int64_t kSumsBytes = int64_t{16} << 20, kRowChunks = 16, kMinRowChunk = 256;
   static_assert(kChunk % Tile::kCols == 0);
 
   int64_t n, d;
-  int64_t panels;  // of Tile::kCols columns that hold one embedding
-  int64_t cols;    // n rounded up to whole panels
-  int64_t rows;    // of one block at most
-  int64_t sections;
+  int64_t panels;            // of Tile::kCols columns that hold one embedding
+  int64_t cols;              // n rounded up to whole panels
+  int64_t rows;              // of one block at most
+  int64_t sections, spares;  // of rows with a d_z2 of their own (SliceQueue)
   int64_t row_chunk;
 
   InfoNceShape(int64_t count, int64_t width) : n(count), d(width) {
     panels = chunk_count(d, Tile::kCols);
     cols = chunk_count(n, Tile::kCols) * Tile::kCols;
     rows = n <= kMaxTall ? kMaxRows : kLowRows;
-    const int64_t fit = kSectionBytes / (cols * padded() * static_cast<int64_t>(sizeof(float)));
-    sections = std::min(blocks().count, std::clamp<int64_t>(fit, 2, kMaxSections));
+    const int64_t fit = kSumsBytes / (cols * padded() * static_cast<int64_t>(sizeof(float)));
+    const int64_t most = std::clamp<int64_t>(fit, 2, SliceQueue::kMaxSlices + SliceQueue::kMaxSpares);
+    spares = most / 3;
+    sections = std::min(blocks().count, most - spares);
+    static_assert(SliceQueue::kMaxSlices == 2 * SliceQueue::kMaxSpares);
     row_chunk = std::max(kMinRowChunk, chunk_count(n, kRowChunks));
   }
   int64_t padded() const { return panels * Tile::kCols; }
@@ -64,10 +67,17 @@ struct InfoNceShape {
   int64_t row_chunks() const { return chunk_count(n, row_chunk); }
   RowParts blocks() const { return {{0, n}, rows}; }
   Range chunk_cols(int64_t chunk) const { return chunk_range(cols, kChunk, chunk); }
+  int64_t places() const { return sections + spares; }
   RowParts section_blocks(int64_t section) const {
     RowParts parts({0, n}, Tile::kRows);
     parts.count = sections;
     return {parts[section], rows};
+  }
+  int64_t max_blocks() const {  // of a section
+    return chunk_count(chunk_count(chunk_count(n, Tile::kRows), sections), rows / Tile::kRows);
+  }
+  SliceQueue queue(int64_t helped) const {
+    return {sections, helped, [this](int64_t section) { return section_blocks(section).count; }};
   }
 };
 
@@ -79,9 +89,9 @@ struct InfoNceBuffers {
   float* u;                     // (n, padded)
   float* z2_scores;             // (cols / kCols, d, kCols): z2 as the columns of the scores
   float* z2;                    // (panels, cols, kCols): z2 as a right operand
-  float* d_z2;                  // (sections, panels, cols, kCols)
+  float* d_z2;                  // (places, panels, cols, kCols)
   double *d_m_parts, *d_m;      // (row_chunks, d, d), (d, d)
-  double* loss;                 // (blocks), or (sections)
+  double* loss;                 // (blocks), or (sections, max_blocks)
 };
 
 template <class TakeFloats, class TakeDoubles>
@@ -96,10 +106,10 @@ InfoNceBuffers lay_out(const InfoNceShape& s, bool gradients, const TakeFloats& 
   b.inv2 = floats(s.n);
   b.u = floats(s.n * s.padded());
   b.z2_scores = floats(s.cols * s.d);
-  b.loss = doubles(s.blocks().count);
+  b.loss = doubles(std::max(s.blocks().count, s.sections * s.max_blocks()));
   if (!gradients) return b;
   b.z2 = floats(s.cols * s.padded());
-  b.d_z2 = floats(s.sections * s.cols * s.padded());
+  b.d_z2 = floats(s.places() * s.cols * s.padded());
   b.d_m_parts = doubles(s.row_chunks() * s.d * s.d);
   b.d_m = doubles(s.d * s.d);
   return b;
@@ -242,22 +252,27 @@ struct QueryGradient {
 };
 
 // d_v2 of one row: the sections' sums in order, then through the norm.
-HWY_INLINE void key_gradient(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b, int64_t i,
-                             float* d_v2) {
+HWY_INLINE void key_gradient(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b,
+                             const SliceQueue& queue, int64_t i, float* d_v2) {
   const FloatTag d;
   HWY_ALIGN float d_z[kInfoNceMaxWidth + Tile::kCols];
   const int64_t section = s.cols * s.padded();
   for (int64_t k = 0; k < s.d; k += kLanes) {
-    const float* from = b.d_z2 + (k / Tile::kCols * s.cols + i) * Tile::kCols + k % Tile::kCols;
-    Floats sum = hn::Load(d, from);
-    for (int64_t t = 1; t < s.sections; ++t) sum = hn::Add(sum, hn::Load(d, from + t * section));
+    float* const at = b.d_z2 + (k / Tile::kCols * s.cols + i) * Tile::kCols + k % Tile::kCols;
+    queue.for_each_helped([&](int64_t to, int64_t place) HWY_ATTR {
+      hn::Store(hn::Add(hn::Load(d, at + to * section), hn::Load(d, at + place * section)), d,
+                at + to * section);
+    });
+    Floats sum = hn::Load(d, at);
+    for (int64_t t = 1; t < s.sections; ++t) sum = hn::Add(sum, hn::Load(d, at + t * section));
     hn::Store(sum, d, d_z + k);
   }
   through_norm(in.v2.row(i), b.inv2[i], in.normalise, d_z, s.d, d_v2);
 }
 
 inline void finish_gradients(ThreadPool& pool, const InfoNce& in, const InfoNceShape& s,
-                             const InfoNceBuffers& b, Mat<float> d_v1, Mat<float> d_v2, Mat<float> d_w0) {
+                             const InfoNceBuffers& b, const SliceQueue& queue, Mat<float> d_v1,
+                             Mat<float> d_v2, Mat<float> d_w0) {
   const QueryGradient query{in, s, b, d_v1};
   const int64_t dd = s.d * s.d;
   pool.parallel_for(s.row_chunks(), [&](int64_t chunk, int) HWY_ATTR {
@@ -267,7 +282,7 @@ inline void finish_gradients(ThreadPool& pool, const InfoNce& in, const InfoNceS
     for (int64_t i = range.begin; i < range.end; i += PairBlock::kRows) {
       query.rows({i, std::min(i + PairBlock::kRows, range.end)}, d_m);
     }
-    for (int64_t i = range.begin; i < range.end; ++i) key_gradient(in, s, b, i, d_v2.row(i));
+    for (int64_t i = range.begin; i < range.end; ++i) key_gradient(in, s, b, queue, i, d_v2.row(i));
   });
   std::fill_n(b.d_m, dd, 0.0);
   for (int64_t chunk = 0; chunk < s.row_chunks(); ++chunk) {

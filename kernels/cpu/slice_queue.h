@@ -42,12 +42,14 @@ class SliceQueue {
     });
   }
 
-  // After run(): f(place) for each place with sums of a slice, in the order of the blocks.
+  // After run(): f(slice, place) for each spare place with sums of a slice, in the order of the blocks. To be added to
+  // the slice's own before the slices are added up.
   template <class F>
-  void for_each_place(int64_t slice, const F& f) const {
-    f(slice);
-    for (int32_t block = queue_[slice].left.load().end; const Taken* taken = find(slice, block); ++block) {
-      f(slices_ + (taken - taken_));
+  void for_each_helped(const F& f) const {
+    if (used_.load(std::memory_order_relaxed) == 0) return;
+    for (int64_t slice = 0; slice < slices_; ++slice) {
+      int64_t block = queue_[slice].left.load(std::memory_order_relaxed).end;
+      for (int64_t spare; (spare = find(slice, block)) >= 0; ++block) f(slice, slices_ + spare);
     }
   }
 
@@ -103,11 +105,11 @@ class SliceQueue {
     return best;
   }
 
-  const Taken* find(int64_t slice, int64_t block) const {
-    for (const Taken& taken : taken_) {
-      if (taken.slice == slice && taken.block == block) return &taken;
+  int64_t find(int64_t slice, int64_t block) const {
+    for (int64_t i = 0; i < spares_; ++i) {
+      if (taken_[i].slice == slice && taken_[i].block == block) return i;
     }
-    return nullptr;
+    return -1;
   }
 
   int64_t slices_, spares_;
