@@ -166,40 +166,48 @@ HWY_INLINE void pack_panels(const float* b, int64_t stride, int64_t depth, int64
   }
 }
 
-// to[j][i] = from[i][j], 4 x 4
-HWY_INLINE void transpose4(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
 #if HWY_TARGET == HWY_SCALAR
-  for (int64_t i = 0; i < 4; ++i) {
-    for (int64_t j = 0; j < 4; ++j) to[j * to_stride + i] = from[i * from_stride + j];
-  }
+inline constexpr int64_t kTransposed = 1;
+HWY_INLINE void transpose(const float* from, int64_t, float* to, int64_t) { *to = *from; }
 #else
-  const hn::FixedTag<float, 4> d;
-  const auto r0 = hn::LoadU(d, from), r1 = hn::LoadU(d, from + from_stride);
-  const auto r2 = hn::LoadU(d, from + 2 * from_stride), r3 = hn::LoadU(d, from + 3 * from_stride);
-  const auto low02 = hn::InterleaveLower(d, r0, r2), low13 = hn::InterleaveLower(d, r1, r3);
-  const auto high02 = hn::InterleaveUpper(d, r0, r2), high13 = hn::InterleaveUpper(d, r1, r3);
+// to[j][i] = from[i][j] for kLanes rows of `from` and kTransposed columns: every vector is made of one piece of four
+// floats out of each fourth row, then four such vectors are turned around piece by piece.
+inline constexpr int64_t kTransposed = 4;
+HWY_INLINE void transpose(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
+  const FloatTag d;
+  const auto pieces = [&](int64_t row) HWY_ATTR {
+    const float* last = from + (row + kLanes - 4) * from_stride;
+    Floats v = hn::LoadDup128(d, last);
+#pragma GCC unroll 4
+    for (int64_t lanes = kLanes - 4; lanes > 0; lanes -= 4) {
+      last -= 4 * from_stride;
+      v = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(lanes)), hn::LoadDup128(d, last), v);
+    }
+    return v;
+  };
+  const Floats r0 = pieces(0), r1 = pieces(1), r2 = pieces(2), r3 = pieces(3);
+  const Floats low02 = hn::InterleaveLower(d, r0, r2), low13 = hn::InterleaveLower(d, r1, r3);
+  const Floats high02 = hn::InterleaveUpper(d, r0, r2), high13 = hn::InterleaveUpper(d, r1, r3);
   hn::StoreU(hn::InterleaveLower(d, low02, low13), d, to);
   hn::StoreU(hn::InterleaveUpper(d, low02, low13), d, to + to_stride);
   hn::StoreU(hn::InterleaveLower(d, high02, high13), d, to + 2 * to_stride);
   hn::StoreU(hn::InterleaveUpper(d, high02, high13), d, to + 3 * to_stride);
-#endif
 }
+#endif
 
 // The same panel of the transposed matrix: column c of the panel is row c of w.
 HWY_INLINE void pack_panel_transposed(const float* w, int64_t stride, int64_t depth, int64_t cols,
                                       float* to) {
-  const int64_t whole_cols = cols / 4 * 4, whole_depth = depth / 4 * 4;
-  for (int64_t c = 0; c < whole_cols; c += 4) {
-    const float* rows = w + c * stride;
-    for (int64_t k = 0; k < whole_depth; k += 4) {
-      transpose4(rows + k, stride, to + k * Tile::kCols + c, Tile::kCols);
-    }
-    for (int64_t k = whole_depth; k < depth; ++k) {
-      for (int64_t j = 0; j < 4; ++j) to[k * Tile::kCols + c + j] = rows[j * stride + k];
+  const int64_t whole_cols = cols / kLanes * kLanes, whole_depth = depth / kTransposed * kTransposed;
+  for (int64_t c = 0; c < whole_cols; c += kLanes) {
+    for (int64_t k = 0; k < whole_depth; k += kTransposed) {
+      transpose(w + c * stride + k, stride, to + k * Tile::kCols + c, Tile::kCols);
     }
   }
-  for (int64_t c = whole_cols; c < Tile::kCols; ++c) {
-    for (int64_t k = 0; k < depth; ++k) to[k * Tile::kCols + c] = c < cols ? w[c * stride + k] : 0.f;
+  for (int64_t c = 0; c < Tile::kCols; ++c) {
+    for (int64_t k = c < whole_cols ? whole_depth : 0; k < depth; ++k) {
+      to[k * Tile::kCols + c] = c < cols ? w[c * stride + k] : 0.f;
+    }
   }
 }
 
