@@ -156,14 +156,14 @@ double train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNce
 }
 
 // Blocks whose chunks are kept at one time: of the threads, or of the places they work for if there are more threads.
-int64_t kept_blocks(int threads, const InfoNceShape& s) { return std::min<int64_t>(threads, s.places()); }
+int64_t kept_blocks(int threads, const InfoNceShape& s) { return std::min<int64_t>(threads, s.d_z2_places()); }
 
 void train(Context& ctx, const InfoNceTrain& op) {
   const char* name = "infonce_train";
   const ScratchScope scope(ctx.scratch());
   const InfoNceShape s(op.in.v1.rows, op.in.v1.cols);
   const InfoNceBuffers b = take_buffers(ctx.scratch(), name, s, true);
-  const bool by_thread = ctx.threads() <= s.places();
+  const bool by_thread = ctx.threads() <= s.d_z2_places();
   float* const kept = ctx.scratch().take<float>(kept_blocks(ctx.threads(), s) * s.kept_floats(), name);
   prepare(ctx.pool(), op.in, s, b);
   const int64_t losses = s.sections * s.max_blocks();

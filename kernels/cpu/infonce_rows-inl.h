@@ -39,7 +39,8 @@ struct InfoNceShape {
   // at n = 4096 on Zen 4 (AVX-512): 6 vectors 17.6 ms, 12 17.3, 18 17.1, 24 and 30 the same; on Zen 3 (AVX2) no
   // difference between 12 and 32.
   static constexpr int64_t kChunk = 18 * kLanes;
-  static constexpr int64_t kSumsBytes = int64_t{16} << 20, kRowChunks = 16, kMinRowChunk = 256;
+  static constexpr int64_t kSumsBytes = int64_t{16} << 20, kMaxPlaces = 12;
+  static constexpr int64_t kRowChunks = 16, kMinRowChunk = 256;
   static_assert(kChunk % Tile::kCols == 0);
 
   int64_t n, d;
@@ -54,10 +55,9 @@ struct InfoNceShape {
     cols = chunk_count(n, Tile::kCols) * Tile::kCols;
     rows = n <= kMaxTall ? kMaxRows : kLowRows;
     const int64_t fit = kSumsBytes / (cols * padded() * static_cast<int64_t>(sizeof(float)));
-    const int64_t most = std::clamp<int64_t>(fit, 2, SliceQueue::kMaxSlices + SliceQueue::kMaxSpares);
-    spares = most / 3;
-    sections = std::min(blocks().count, most - spares);
-    static_assert(SliceQueue::kMaxSlices == 2 * SliceQueue::kMaxSpares);
+    const int64_t places = std::clamp<int64_t>(fit, 2, kMaxPlaces);
+    spares = places / 3;
+    sections = std::min(blocks().count, places - spares);
     row_chunk = std::max(kMinRowChunk, chunk_count(n, kRowChunks));
   }
   int64_t padded() const { return panels * Tile::kCols; }
@@ -67,7 +67,7 @@ struct InfoNceShape {
   int64_t row_chunks() const { return chunk_count(n, row_chunk); }
   RowParts blocks() const { return {{0, n}, rows}; }
   Range chunk_cols(int64_t chunk) const { return chunk_range(cols, kChunk, chunk); }
-  int64_t places() const { return sections + spares; }
+  int64_t d_z2_places() const { return sections + spares; }
   RowParts section_blocks(int64_t section) const {
     RowParts parts({0, n}, Tile::kRows);
     parts.count = sections;
@@ -109,7 +109,7 @@ InfoNceBuffers lay_out(const InfoNceShape& s, bool gradients, const TakeFloats& 
   b.loss = doubles(std::max(s.blocks().count, s.sections * s.max_blocks()));
   if (!gradients) return b;
   b.z2 = floats(s.cols * s.padded());
-  b.d_z2 = floats(s.places() * s.cols * s.padded());
+  b.d_z2 = floats(s.d_z2_places() * s.cols * s.padded());
   b.d_m_parts = doubles(s.row_chunks() * s.d * s.d);
   b.d_m = doubles(s.d * s.d);
   return b;

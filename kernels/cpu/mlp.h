@@ -5,7 +5,6 @@
 // What the ops that take blocks of rows through a whole network (mlp.cpp, gradient_penalty.cpp) borrow.
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -14,15 +13,12 @@
 
 namespace pwdice::cpu {
 
-// Into how many slices a backward pass cuts n rows, by n alone: a power of two, of at least 128 rows each. A
-// slice has its own sums over rows, so a few of them cost little to add up, and many keep more threads busy.
-inline int64_t row_slices(int64_t n) {
-  const auto most = static_cast<uint64_t>(std::clamp<int64_t>(n / 128, 1, n < 4096 ? 4 : 8));
-  return static_cast<int64_t>(std::bit_floor(most));
-}
+// Into how many slices a backward pass cuts n rows, by n alone. A slice has its own sums over rows, which cost as much
+// to add up as a block of rows costs to compute; few of them keep many threads busy with what can be helped with.
+inline int64_t row_slices(int64_t n) { return n < 256 ? 1 : n < 2048 ? 2 : n < 4096 ? 4 : 8; }
 
 // Blocks of rows that a thread may compute for another one; each needs sums of its own.
-inline constexpr int64_t kSliceSpares = 4;
+inline constexpr int64_t kSliceSpares = 8;
 
 // Of SliceSums: the floats in all d_W, those of them in layers with few inputs, and the values in all d_b.
 inline size_t slice_sums_bytes(int64_t n, int64_t weights, int64_t narrow, int64_t sums) {

@@ -19,7 +19,7 @@ namespace pwdice::cpu {
 // there are four slices for two threads.
 class SliceQueue {
  public:
-  static constexpr int64_t kMaxSlices = 8, kMaxSpares = 4;
+  static constexpr int64_t kMaxSlices = 8, kMaxSpares = 8;
 
   // blocks(slice) is the number of its blocks, at least one.
   template <class Blocks>
