@@ -191,11 +191,27 @@ struct Problem {
 
 TEST_P(GradientPenalty, MatchesReference) {
   for (Activation act : {Activation::Tanh, Activation::Relu}) {
-    for (const Shape& s :
-         {Shape{1, 1, 1}, {1, 11, 16}, {13, 3, 7}, {48, 17, 40}, {49, 33, 33}, {61, 41, 37}, {61, 5, 120}, {530, 5, 35}}) {
+    for (const Shape& s : {Shape{1, 1, 1},
+                           {1, 11, 16},
+                           {13, 3, 7},
+                           {48, 17, 40},
+                           {49, 33, 33},
+                           {61, 41, 37},
+                           {61, 5, 120},
+                           {530, 5, 35}}) {
       SCOPED_TRACE(s.text());
       const Problem p(s, act);
       p.compare(run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); }));
+    }
+  }
+}
+
+TEST(GradientPenaltyCpu, ManyThreads) {
+  for (const Activation act : {Activation::Tanh, Activation::Relu}) {
+    for (const Shape& s : {Shape{520, 11, 64}, {300, 40, 48}}) {
+      const Problem p(s, act);
+      expect_same_bits_on_many_threads([&](const Context& ctx) { return p.scratch_bytes(ctx); },
+                                       [&](OpRun& op) { p.call(op); });
     }
   }
 }

@@ -157,6 +157,14 @@ TEST_P(MlpOp, GradientsMatchReference) {
   }
 }
 
+TEST(MlpCpu, ManyThreads) {
+  for (const int64_t n : {200, 1100, 4100}) {
+    const Problem p(n, {11, 48, 40, 3}, Activation::Relu);
+    expect_same_bits_on_many_threads([&](const Context&) { return p.scratch_bytes(); },
+                                     [&](OpRun& op) { p.call(op, true); });
+  }
+}
+
 TEST_P(MlpOp, GradientsMatchReferenceWithoutTheInputs) {
   const Problem p(150, {11, 40, 33, 3}, Activation::Tanh);
   p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true, false); }), false);

@@ -168,4 +168,13 @@ Outputs OpTest::run(size_t scratch_bytes, const std::function<void(OpRun&)>& bod
   return first;
 }
 
+void expect_same_bits_on_many_threads(const std::function<size_t(const Context&)>& scratch_bytes,
+                                      const std::function<void(OpRun&)>& body) {
+  Context one({.threads = 1}), many({.threads = 7});
+  const Outputs want = run_once(one, 0, scratch_bytes(one), body);
+  for (int round = 0; round < 30 && !testing::Test::HasFailure(); ++round) {
+    expect_same_bits(want, run_once(many, 0, scratch_bytes(many), body), "on 7 threads");
+  }
+}
+
 }  // namespace pwdice::test

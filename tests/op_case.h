@@ -132,6 +132,11 @@ class OpTest : public testing::TestWithParam<Backend> {
   std::vector<std::unique_ptr<Context>> contexts_;  // CPU: 1 thread, 2 threads; CUDA: one
 };
 
+// On the CPU, with more threads than most machines have cores, so that they wait for one another and help each other
+// out: the bits of one thread, again and again. scratch_bytes(ctx) is all the scratch there is.
+void expect_same_bits_on_many_threads(const std::function<size_t(const Context&)>& scratch_bytes,
+                                      const std::function<void(OpRun&)>& body);
+
 // -- comparing --------------------------------------------------------------------------------------------
 
 // The largest error of `got` is at most 4 times that of plain float code on the same data, plus 4 ulp of the

@@ -62,6 +62,33 @@ struct TimesSlope {
 inline constexpr int kDotRows = 4, kDotOutputs = 3;
 inline constexpr int64_t kDotWidth = std::max(kFewOutputs, kLanes);  // of a row of pre, whole vectors
 
+#if HWY_TARGET != HWY_SCALAR
+// to[i] = sum over pieces of four lanes of their lane i
+template <class D>
+HWY_INLINE void fold_to_four(D d, hn::Vec<D> v, float* to) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    hn::Store(v, d, to);
+  } else {
+    const hn::Half<D> half;
+    fold_to_four(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)), to);
+  }
+}
+#endif
+
+// The sums of four vectors: within pieces of four lanes, then over the pieces. Half the shuffles of four sums one by
+// one.
+HWY_INLINE void sums_of_four(Floats v0, Floats v1, Floats v2, Floats v3, float* to) {
+#if HWY_TARGET == HWY_SCALAR
+  to[0] = hn::GetLane(v0), to[1] = hn::GetLane(v1), to[2] = hn::GetLane(v2), to[3] = hn::GetLane(v3);
+#else
+  const FloatTag d;
+  const Floats v02 = hn::Add(hn::InterleaveLower(d, v0, v2), hn::InterleaveUpper(d, v0, v2));
+  const Floats v13 = hn::Add(hn::InterleaveLower(d, v1, v3), hn::InterleaveUpper(d, v1, v3));
+  const Floats sums = hn::Add(hn::InterleaveLower(d, v02, v13), hn::InterleaveUpper(d, v02, v13));
+  fold_to_four(d, sums, to);
+#endif
+}
+
 template <int kRows, int kCount>
 HWY_INLINE void dot_tile(Mat<const float> x, int64_t i, Mat<const float> w, int64_t j,
                          float (*pre)[kDotWidth]) {
@@ -83,8 +110,14 @@ HWY_INLINE void dot_tile(Mat<const float> x, int64_t i, Mat<const float> w, int6
     add([&](const float* p) HWY_ATTR { return hn::LoadU(d, p); }, k);
   }
   if (k < w.cols) add([&](const float* p) HWY_ATTR { return load_part(p, w.cols - k); }, k);
-  for (int r = 0; r < kRows; ++r) {
-    for (int c = 0; c < kCount; ++c) pre[r][j % kFewOutputs + c] = hn::GetLane(hn::SumOfLanes(d, sum[r][c]));
+  for (int c = 0; c < kCount; ++c) {
+    if constexpr (kRows == 4) {
+      HWY_ALIGN float sums[4];
+      sums_of_four(sum[0][c], sum[1][c], sum[2][c], sum[3][c], sums);
+      for (int r = 0; r < kRows; ++r) pre[r][j % kFewOutputs + c] = sums[r];
+    } else {
+      for (int r = 0; r < kRows; ++r) pre[r][j % kFewOutputs + c] = hn::GetLane(hn::SumOfLanes(d, sum[r][c]));
+    }
   }
 }
 
