@@ -118,6 +118,15 @@ TEST_P(InfoNceOp, LeavesTheCallersNumbersAlone) {
   EXPECT_GT(smallest * 0.5f, 0.f);
 }
 
+TEST_P(InfoNceMatch, EmbeddingsFarFromOne) {
+  for (const auto& [size1, size2] : {std::pair(1.f, 1e-30f), {1e27f, 1e-27f}, {1e-29f, 1.f}}) {
+    Case c(75, 16, Data::Normal, {ScoreMetric::Identity, false, 1.f});
+    for (float& v : c.v1) v *= size1;
+    for (float& v : c.v2) v *= size2;
+    check(c, 2e-5);
+  }
+}
+
 TEST_P(InfoNceMatch, SharpScores) {
   check(Case(70, 32, Data::Normal, {ScoreMetric::SoftplusGram, true, 10.f}), 2e-3);
   check(Case(70, 32, Data::Huge, {ScoreMetric::Identity, true, 100.f}), 2e-4);
@@ -181,6 +190,14 @@ TEST(InfoNceCpu, ManyThreads) {
     expect_same_bits_on_many_threads(scratch, [&](OpRun& op) { run_train(op, c); });
     expect_same_bits_on_many_threads(scratch, [&](OpRun& op) { run_separate(op, c, 1.f); });
   }
+}
+
+// Pairs so far apart that sums over blocks of rows come near the smallest numbers.
+TEST(InfoNceCpu, ManyThreadsWithSharpScores) {
+  Case c(900, 64, Data::Normal, {ScoreMetric::Identity, true, 100.f});
+  c.v2 = c.v1;
+  expect_same_bits_on_many_threads([&](const Context& ctx) { return infonce_scratch_bytes(ctx, c.n, c.d); },
+                                   [&](OpRun& op) { run_train(op, c); });
 }
 
 TEST_P(InfoNceOp, BackwardScalesByTheGradientOfTheLoss) {

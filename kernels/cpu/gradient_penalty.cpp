@@ -10,7 +10,7 @@
 //              u1 W1    -> g, |g|                           d_W1 += [u1; a1]^T [r; x], d_W2 += [u2; a2]^T [q; h1]
 // For ReLU f'' = 0, so a1 = a2 = 0 and their products are left out.
 // Cost  forward 4 n m (m + d) flop, backward 2 n m (4 m + 3 d); tanh. h1, h2, v1 and g are written and read
-//       once; per thread about 5 blocks of 48 x m floats of scratch.
+//       once; per thread about 5 blocks of 48 x m floats of scratch and 2 of 48 x d.
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/gradient_penalty.cpp"

@@ -9,22 +9,22 @@
 //
 // u, and the way from A and d_z2 back to v1, v2 and w0: infonce_rows-inl.h. A block of rows: infonce_block-inl.h.
 //
-// forward   tiles of columns with a running maximum and sum per row.      n^2 (2 d flop + 1 exp)
+// forward   tiles of columns with a running shift and sum per row.        n^2 (2 d flop + 1 exp)
 // backward  chunks of columns, p from the saved lse.                      n^2 (6 d flop + 1 exp)
 // train     forward over a block of rows, its chunks kept in the cache; then A and d_z2 from them, chunks that
-//           were shifted by an earlier maximum corrected.                 n^2 (6 d flop + 1 exp)
+//           were shifted by less corrected.                               n^2 (6 d flop + 1 exp)
 //
 // Work      d_z2 sums over rows, so the rows are cut into at most 8 sections by shape, each with its own d_z2
 //           and its blocks in order; sections are added in order at the end (SliceQueue): same bits on any number of
 //           threads.
-// Numerics  scores in units of log 2, shifted by a running maximum of the row; columns past n are -inf before that;
+// Numerics  scores in units of log 2, shifted by about the row's largest so far; columns past n are -inf before that;
 //           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
-//           the loss is double. Subnormal numbers are zero.
-// Memory    u, z2 twice, the sections' d_z2 (16 MiB at most, two at least) and a block per thread or section,
-//           whichever are fewer: O(n d).
+//           the loss is double. 2^(s - shift) goes up to 2^32, so embeddings that are not normalised may go up
+//           to 1e28 before A overflows. Subnormal numbers are zero.
+// Memory    u, z2 twice, d_z2 of the sections and of blocks that are helped with (16 MiB at most, two at least) and a
+//           block per thread or d_z2, whichever are fewer: O(n d).
 
 #include "../backends.h"
-#include "subnormals.h"
 
 // foreach_target.h includes this file once per target and must come before everything else of Highway.
 // clang-format off
@@ -140,7 +140,7 @@ double train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNce
   for (int64_t r = 0; r < block.count; ++r) {
     const RowSoftmax row = rows.row(r);
     loss += row.loss();
-    const double share = row.weight() * BlockSoftmax::kUnit / static_cast<double>(s.n);
+    const double share = row.weight() / static_cast<double>(s.n);
     weight[r] = static_cast<float>(share);
     u_weight[r] = static_cast<float>(kInfoNceLn2 * share);
   }
@@ -156,7 +156,9 @@ double train_block(const InfoNceShape& s, const InfoNceBuffers& b, const InfoNce
 }
 
 // Blocks whose chunks are kept at one time: of the threads, or of the places they work for if there are more threads.
-int64_t kept_blocks(int threads, const InfoNceShape& s) { return std::min<int64_t>(threads, s.d_z2_places()); }
+int64_t kept_blocks(int threads, const InfoNceShape& s) {
+  return std::min<int64_t>(threads, s.d_z2_places());
+}
 
 void train(Context& ctx, const InfoNceTrain& op) {
   const char* name = "infonce_train";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// A block of rows of the softmax of InfoNCE, one chunk of columns at a time: its scores, p = 2^(s - base) with
-// a running base per row, and what p adds to A and d_z2 (infonce.cpp has the formulas). Chunks are kChunk
+// A block of rows of the softmax of InfoNCE, one chunk of columns at a time: its scores, p = 2^(s - shift) with
+// a running shift per row, and what p adds to A and d_z2 (infonce.cpp has the formulas). Chunks are kChunk
 // columns wide and have rows kChunk apart.
 
 #if defined(PWDICE_KERNELS_CPU_INFONCE_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -61,7 +61,7 @@ struct QueryBlock {
 // A row of the softmax, its own column apart: with it a pair that is told apart well would leave nothing of
 // the others, in 1 - p_ii as in the loss.
 struct RowSoftmax {
-  double shift;  // about the largest of the other columns; -inf without any
+  double shift;  // at most 32 below the largest of the other columns; -inf without any
   double own;
   double others;  // sum of 2^(s - shift) over them
 
@@ -80,13 +80,12 @@ struct RowSoftmax {
   }
 };
 
-// The rows of a block while their columns pass by, tile after tile: p = 2^(s - base) while s is still in L1, and its
-// sums. A base lies kHeadroom bits above the largest s of its row so far: every difference is negative, one bit to
-// look at, until a row outgrows its base, and that is seldom. p below 2^-126 is zero: 2^-94 of the largest.
+// The rows of a block while their columns pass by, tile after tile: p = 2^(s - shift) while s is still in L1, and its
+// sums. The base of a row is shift + kHeadroom: every s - base is negative, one bit to look at, until a row outgrows its
+// base, and that is seldom. p below 2^-94 is zero.
 struct BlockSoftmax {
   static constexpr int64_t kRows = InfoNceShape::kMaxRows;
-  static constexpr float kHeadroom = 32.f;
-  static constexpr double kUnit = 0x1p32;  // 2^kHeadroom
+  static constexpr int kHeadroom = 32;
 
   float base[kRows], own[kRows];
   double others[kRows];                     // sums of p over the chunks so far
@@ -99,21 +98,26 @@ struct BlockSoftmax {
   }
   RowSoftmax row(int64_t r) const {
     const bool alone = base[r] == std::numeric_limits<float>::lowest();
-    const double shift = alone ? -INFINITY : static_cast<double>(base[r]) - static_cast<double>(kHeadroom);
-    return {shift, static_cast<double>(own[r]), others[r] * kUnit};
+    return {alone ? -INFINITY : static_cast<double>(base[r]) - kHeadroom, static_cast<double>(own[r]),
+            others[r]};
   }
 };
 
+// Where p comes from: bases that rise with the scores, or given shifts in their place.
+enum class Bases { Rising, Fixed };
+
 // p of one tile and the sums after it; whether every difference was negative.
+template <Bases kBases>
 HWY_INLINE bool exp_tile(const float* s, const float* base, const float* sums, float* p, float* sums_after) {
   const FloatTag d;
   const hn::RebindToSigned<FloatTag> di;
+  constexpr int kScale = kBases == Bases::Rising ? BlockSoftmax::kHeadroom : 0;
   Floats signs = hn::Set(d, -1.f);
   for (int64_t r = 0; r < Tile::kRows; ++r, p += InfoNceShape::kChunk) {
     const Floats shift = hn::Set(d, base[r]);
     const Floats x0 = hn::Sub(hn::Load(d, s + r * Tile::kCols), shift);
     const Floats x1 = hn::Sub(hn::Load(d, s + r * Tile::kCols + kLanes), shift);
-    const Floats e0 = exp2_nonpositive(d, x0), e1 = exp2_nonpositive(d, x1);
+    const Floats e0 = exp2_nonpositive<kScale>(d, x0), e1 = exp2_nonpositive<kScale>(d, x1);
     signs = hn::And(signs, hn::And(x0, x1));
     hn::Store(e0, d, p);
     hn::Store(e1, d, p + kLanes);
@@ -133,8 +137,9 @@ inline HWY_NOINLINE void raise_bases(const float* s, int64_t first, float* p, in
     float& base = rows.base[first + r];
     if (!(largest > base)) continue;
     const float old = std::exchange(base, largest + BlockSoftmax::kHeadroom);
-    const Floats scale = hn::Set(d, std::exp2(old - base));
-    rows.others[first + r] *= std::exp2(static_cast<double>(old) - static_cast<double>(base));
+    const double factor = std::exp2(static_cast<double>(old) - static_cast<double>(base));
+    const Floats scale = hn::Set(d, static_cast<float>(factor));
+    rows.others[first + r] *= factor;
     hn::Store(hn::Mul(hn::Load(d, sums), scale), d, sums);
     for (int64_t j = 0; j < done; j += kLanes) hn::Store(hn::Mul(hn::Load(d, p + j), scale), d, p + j);
   }
@@ -148,8 +153,6 @@ inline void leave_out(int64_t row, int64_t col, int64_t n, float* s, float* own)
     if (n - col < Tile::kCols) std::fill(s + (n - col), s + Tile::kCols, -INFINITY);
   }
 }
-
-enum class Bases { Rising, Fixed };
 
 // p of the chunk of columns [col, col + cols), the rows' own columns apart, and its sums. With rising bases columns of
 // earlier chunks may be left with a smaller one.
@@ -169,7 +172,7 @@ void softmax_chunk(const InfoNceShape& s, const InfoNceBuffers& b, const QueryBl
                                                 b.z2_scores + first * s.d, tile, false);
       if (!whole) leave_out(block.rows.begin + r, first, s.n, tile, rows.own + r);
       const auto exp = [&]() HWY_ATTR {
-        return exp_tile(tile, rows.base + r, sums + r * kLanes, to + j, after + r * kLanes);
+        return exp_tile<kBases>(tile, rows.base + r, sums + r * kLanes, to + j, after + r * kLanes);
       };
       if (exp() || kBases == Bases::Fixed) continue;
       raise_bases(tile, r, to, j, sums + r * kLanes, rows);

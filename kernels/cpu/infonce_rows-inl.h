@@ -23,6 +23,7 @@
 #include "infonce_metric-inl.h"
 #include "pair_tile-inl.h"
 #include "slice_queue.h"
+#include "subnormals.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace pwdice::cpu {
@@ -35,11 +36,11 @@ struct InfoNceShape {
   // percent less.
   static constexpr int64_t kMaxRows = 2 * PairBlock::kRows + Tile::kRows, kLowRows = PairBlock::kRows;
   static constexpr int64_t kMaxTall = 16384;
-  // Columns of a chunk: what a row costs beside its vectors (its maximum, its sum) is paid once a chunk. Measured
+  // Columns of a chunk: what a row costs beside its vectors (its sum) is paid once a chunk. Measured
   // at n = 4096 on Zen 4 (AVX-512): 6 vectors 17.6 ms, 12 17.3, 18 17.1, 24 and 30 the same; on Zen 3 (AVX2) no
   // difference between 12 and 32.
   static constexpr int64_t kChunk = 18 * kLanes;
-  static constexpr int64_t kSumsBytes = int64_t{16} << 20, kMaxPlaces = 12;
+  static constexpr int64_t kSumsBytes = int64_t{16} << 20, kMaxSections = 8, kMaxSpares = 4;
   static constexpr int64_t kRowChunks = 16, kMinRowChunk = 256;
   static_assert(kChunk % Tile::kCols == 0);
 
@@ -55,14 +56,14 @@ struct InfoNceShape {
     cols = chunk_count(n, Tile::kCols) * Tile::kCols;
     rows = n <= kMaxTall ? kMaxRows : kLowRows;
     const int64_t fit = kSumsBytes / (cols * padded() * static_cast<int64_t>(sizeof(float)));
-    const int64_t places = std::clamp<int64_t>(fit, 2, kMaxPlaces);
-    spares = places / 3;
-    sections = std::min(blocks().count, places - spares);
+    sections = fit < 4 ? 2 : fit < 8 ? 4 : kMaxSections;
+    spares = std::clamp<int64_t>(fit - sections, 0, kMaxSpares);
+    sections = std::min(blocks().count, sections);
     row_chunk = std::max(kMinRowChunk, chunk_count(n, kRowChunks));
   }
   int64_t padded() const { return panels * Tile::kCols; }
   int64_t chunks() const { return chunk_count(cols, kChunk); }
-  int64_t chunk_floats() const { return rows * kChunk + chunk_count(rows, 16) * 16; }  // p and the shifts
+  int64_t chunk_floats() const { return rows * kChunk + chunk_count(rows, 16) * 16; }  // p and the bases
   int64_t kept_floats() const { return chunks() * chunk_floats(); }                    // of one block
   int64_t row_chunks() const { return chunk_count(n, row_chunk); }
   RowParts blocks() const { return {{0, n}, rows}; }
@@ -251,7 +252,7 @@ struct QueryGradient {
   }
 };
 
-// d_v2 of one row: the sections' sums in order, then through the norm.
+// d_v2 of one row: what was helped with, the sections' sums in order, then through the norm.
 HWY_INLINE void key_gradient(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b,
                              const SliceQueue& queue, int64_t i, float* d_v2) {
   const FloatTag d;
@@ -276,6 +277,8 @@ inline void finish_gradients(ThreadPool& pool, const InfoNce& in, const InfoNceS
   const QueryGradient query{in, s, b, d_v1};
   const int64_t dd = s.d * s.d;
   pool.parallel_for(s.row_chunks(), [&](int64_t chunk, int) HWY_ATTR {
+    const NoSubnormals
+        mode;  // as where sums are added block by block: it must not matter which are added here
     const Range range = chunk_range(s.n, s.row_chunk, chunk);
     double* const d_m = b.d_m_parts + chunk * dd;
     std::fill_n(d_m, dd, 0.0);

@@ -7,7 +7,7 @@
 //   backward    W packed; slices of rows (row_slices), in blocks of at most kPassRows, from the last layer to
 //               the first: sums for d_W and d_b, then d of the layer below in place of its outputs
 // Cost  6 n sum(in out) flop for both, 2 n in out less when d_x is not wanted; every y is written once and
-//       read once, and 2 + slices times the parameters.
+//       read once, and 2 + slices times the parameters (once more for a block that a thread helped with).
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/mlp.cpp"

@@ -15,7 +15,7 @@ namespace pwdice::cpu {
 
 // Into how many slices a backward pass cuts n rows, by n alone. A slice has its own sums over rows, which cost as much
 // to add up as a block of rows costs to compute; few of them keep many threads busy with what can be helped with.
-inline int64_t row_slices(int64_t n) { return n < 256 ? 1 : n < 2048 ? 2 : n < 4096 ? 4 : 8; }
+inline int64_t row_slices(int64_t n) { return n < 256 ? 1 : n < 1536 ? 2 : n < 4096 ? 4 : 8; }
 
 // Blocks of rows that a thread may compute for another one; each needs sums of its own.
 inline constexpr int64_t kSliceSpares = 8;

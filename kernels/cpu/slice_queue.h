@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "../error.h"
 #include "parallel.h"
 
 namespace pwdice::cpu {
@@ -24,6 +25,8 @@ class SliceQueue {
   // blocks(slice) is the number of its blocks, at least one.
   template <class Blocks>
   SliceQueue(int64_t slices, int64_t spares, const Blocks& blocks) : slices_(slices), spares_(spares) {
+    PWDICE_CHECK(slices <= kMaxSlices && spares <= kMaxSpares, "slices: {} with {} spare ones are too many",
+                 slices, spares);
     for (int64_t s = 0; s < slices; ++s) queue_[s].left = Left{0, static_cast<int32_t>(blocks(s))};
   }
 
@@ -40,17 +43,14 @@ class SliceQueue {
       }
       help(body, thread);
     });
+    list_helped();
   }
 
   // After run(): f(slice, place) for each spare place with sums of a slice, in the order of the blocks. To be added to
   // the slice's own before the slices are added up.
   template <class F>
   void for_each_helped(const F& f) const {
-    if (used_.load(std::memory_order_relaxed) == 0) return;
-    for (int64_t slice = 0; slice < slices_; ++slice) {
-      int64_t block = queue_[slice].left.load(std::memory_order_relaxed).end;
-      for (int64_t spare; (spare = find(slice, block)) >= 0; ++block) f(slice, slices_ + spare);
-    }
+    for (int64_t i = 0; i < helped_count_; ++i) f(helped_[i].slice, helped_[i].place);
   }
 
  private:
@@ -64,6 +64,9 @@ class SliceQueue {
   };
   struct Taken {
     int64_t slice = -1, block = -1;
+  };
+  struct Helped {
+    int64_t slice, place;
   };
 
   // The number of a block, or -1. The first block of a slice is its owner's: the slice's own sums have a value then.
@@ -105,6 +108,14 @@ class SliceQueue {
     return best;
   }
 
+  void list_helped() {
+    for (int64_t slice = 0; slice < slices_; ++slice) {
+      int64_t block = queue_[slice].left.load(std::memory_order_relaxed).end;
+      for (int64_t spare; (spare = find(slice, block)) >= 0; ++block) {
+        helped_[helped_count_++] = {slice, slices_ + spare};
+      }
+    }
+  }
   int64_t find(int64_t slice, int64_t block) const {
     for (int64_t i = 0; i < spares_; ++i) {
       if (taken_[i].slice == slice && taken_[i].block == block) return i;
@@ -116,6 +127,8 @@ class SliceQueue {
   Queue queue_[kMaxSlices];
   Taken taken_[kMaxSpares];
   std::atomic<int64_t> used_{0};
+  Helped helped_[kMaxSpares];
+  int64_t helped_count_ = 0;
 };
 
 }  // namespace pwdice::cpu

@@ -21,9 +21,9 @@ class NoSubnormals {
 #elif defined(__aarch64__)
   NoSubnormals() {
     asm volatile("mrs %0, fpcr" : "=r"(before_));
-    asm volatile("msr fpcr, %0" : : "r"(before_ | kFlushToZero));
+    asm volatile("msr fpcr, %0" : : "r"(before_ | kFlushToZero) : "memory");
   }
-  ~NoSubnormals() { asm volatile("msr fpcr, %0" : : "r"(before_)); }
+  ~NoSubnormals() { asm volatile("msr fpcr, %0" : : "r"(before_) : "memory"); }
 #else
   NoSubnormals() {}  // not defaulted, so that an object of it is not called unused
 #endif

@@ -8,7 +8,7 @@
 //   exp_nonpositive(x)  e^x for x <= 0, the softmax case: the limit costs one        <= 1.2 ulp
 //                       instruction, results below about 2^-126 are 0
 //   exp2_nonpositive(x) 2^x in the same way, x up to 64 besides: scores in units     <= 1.2 ulp
-//                       of log 2 need no scaling
+//                       of log 2 need no scaling; exp2_nonpositive<k>(x) 2^k 2^x
 //   log(x)              -inf at 0, NaN below 0, subnormal x included                 <= 1 ulp
 //   tanh(x)             exact sign, +-1 in the limit, relative accuracy near 0       <= 3 ulp
 //   sigmoid(x)          relative accuracy in both tails, 0 below about -87.7         <= 3 ulp
@@ -154,18 +154,20 @@ struct BinaryExponent {
 };
 #endif
 
-// The reduction is exact and needs no FMA.
-template <class D, class V = hn::Vec<D>>
+// The reduction is exact and needs no FMA. 2^kScale costs nothing: the coefficients have it.
+template <int kScale = 0, class D, class V = hn::Vec<D>>
 HWY_INLINE V exp2_nonpositive(D d, V x) {
+  static_assert(kScale >= 0 && kScale < 63);
+  constexpr float kUnit = static_cast<float>(int64_t{1} << kScale);
   const BinaryExponent<D> exponent(d, x);
   const V r = exponent.rest();
-  V p = hn::Set(d, 0.00015353259f);
-  p = hn::MulAdd(p, r, hn::Set(d, 0.0013399003f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.0096184388f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.05550332f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.24022648f));
-  p = hn::MulAdd(p, r, hn::Set(d, 0.69314718f));
-  p = hn::MulAdd(p, r, hn::Set(d, 1.f));
+  V p = hn::Set(d, kUnit * 0.00015353259f);
+  p = hn::MulAdd(p, r, hn::Set(d, kUnit * 0.0013399003f));
+  p = hn::MulAdd(p, r, hn::Set(d, kUnit * 0.0096184388f));
+  p = hn::MulAdd(p, r, hn::Set(d, kUnit * 0.05550332f));
+  p = hn::MulAdd(p, r, hn::Set(d, kUnit * 0.24022648f));
+  p = hn::MulAdd(p, r, hn::Set(d, kUnit * 0.69314718f));
+  p = hn::MulAdd(p, r, hn::Set(d, kUnit));
   return exponent.scale(d, p);
 }
 
