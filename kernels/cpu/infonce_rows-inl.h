@@ -277,8 +277,7 @@ inline void finish_gradients(ThreadPool& pool, const InfoNce& in, const InfoNceS
   const QueryGradient query{in, s, b, d_v1};
   const int64_t dd = s.d * s.d;
   pool.parallel_for(s.row_chunks(), [&](int64_t chunk, int) HWY_ATTR {
-    const NoSubnormals
-        mode;  // as where sums are added block by block: it must not matter which are added here
+    const NoSubnormals mode;  // as for the sums of a block: it must not matter which are added here
     const Range range = chunk_range(s.n, s.row_chunk, chunk);
     double* const d_m = b.d_m_parts + chunk * dd;
     std::fill_n(d_m, dd, 0.0);

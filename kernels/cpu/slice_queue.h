@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 
 #include "../error.h"
@@ -27,7 +28,9 @@ class SliceQueue {
   SliceQueue(int64_t slices, int64_t spares, const Blocks& blocks) : slices_(slices), spares_(spares) {
     PWDICE_CHECK(slices <= kMaxSlices && spares <= kMaxSpares, "slices: {} with {} spare ones are too many",
                  slices, spares);
-    for (int64_t s = 0; s < slices; ++s) queue_[s].left = Left{0, static_cast<int32_t>(blocks(s))};
+    for (int64_t s = 0; s < slices; ++s) {
+      queue_[s].left = std::bit_cast<uint64_t>(Left{0, static_cast<int32_t>(blocks(s))});
+    }
   }
 
   // body(slice, block, place, thread) for every block. Places are the slices' own, then the spare ones; there is nothing
@@ -59,7 +62,7 @@ class SliceQueue {
     int32_t begin, end;
   };
   struct alignas(64) Queue {
-    std::atomic<Left> left{Left{0, 0}};
+    std::atomic<uint64_t> left{0};  // a Left: as a struct it is not lock-free for clang
     std::atomic<bool> owned{false};
   };
   struct Taken {
@@ -69,14 +72,18 @@ class SliceQueue {
     int64_t slice, place;
   };
 
+  Left left_of(int64_t slice) const {
+    return std::bit_cast<Left>(queue_[slice].left.load(std::memory_order_relaxed));
+  }
+
   // The number of a block, or -1. The first block of a slice is its owner's: the slice's own sums have a value then.
   int64_t take(int64_t slice, Side side) {
-    std::atomic<Left>& left = queue_[slice].left;
-    Left now = left.load(std::memory_order_relaxed);
-    for (;;) {
+    std::atomic<uint64_t>& left = queue_[slice].left;
+    for (uint64_t bits = left.load(std::memory_order_relaxed);;) {
+      const Left now = std::bit_cast<Left>(bits);
       if (now.begin >= now.end || (side == Side::Back && now.end == 1)) return -1;
       const Left then = side == Side::Front ? Left{now.begin + 1, now.end} : Left{now.begin, now.end - 1};
-      if (left.compare_exchange_weak(now, then, std::memory_order_relaxed)) {
+      if (left.compare_exchange_weak(bits, std::bit_cast<uint64_t>(then), std::memory_order_relaxed)) {
         return side == Side::Front ? now.begin : then.end;
       }
     }
@@ -101,7 +108,7 @@ class SliceQueue {
     int64_t best = -1;
     int32_t most = 0;
     for (int64_t s = 0; s < slices_; ++s) {
-      const Left left = queue_[s].left.load(std::memory_order_relaxed);
+      const Left left = left_of(s);
       const int32_t blocks = left.end - (left.begin > 0 ? left.begin : 1);
       if (blocks > most) best = s, most = blocks;
     }
@@ -110,7 +117,7 @@ class SliceQueue {
 
   void list_helped() {
     for (int64_t slice = 0; slice < slices_; ++slice) {
-      int64_t block = queue_[slice].left.load(std::memory_order_relaxed).end;
+      int64_t block = left_of(slice).end;
       for (int64_t spare; (spare = find(slice, block)) >= 0; ++block) {
         helped_[helped_count_++] = {slice, slices_ + spare};
       }
