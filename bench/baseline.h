@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <new>
 #include <random>
 #include <span>
 #include <vector>
@@ -16,10 +17,27 @@
 
 namespace pwdice::bench {
 
-inline std::vector<float> random_values(int64_t n, double deviation, uint32_t seed) {
+// Memory that begins with a cache line, like that of an arena. A vector's own begins anywhere, and a product whose
+// vectors lie across two lines each takes 5 % longer.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t kLine{64};
+
+  LineAllocator() = default;
+  template <class U>
+  LineAllocator(const LineAllocator<U>&) {}
+  T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), kLine)); }
+  void deallocate(T* p, size_t) { ::operator delete(p, kLine); }
+  bool operator==(const LineAllocator&) const { return true; }
+};
+using Values = std::vector<float, LineAllocator<float>>;
+
+template <class Vector = std::vector<float>>
+Vector random_values(int64_t n, double deviation, uint32_t seed) {
   std::mt19937 generator(seed);
   std::normal_distribution<double> normal(0, deviation);
-  std::vector<float> values(static_cast<size_t>(n));
+  Vector values(static_cast<size_t>(n));
   for (float& v : values) v = static_cast<float>(normal(generator));
   return values;
 }

@@ -28,11 +28,12 @@ constexpr Shape kShapes[] = {{1024, 256, 256}, {512, 256, 256}, {1024, 11, 256},
 // One layer with its data; x is the output of a tanh layer.
 struct Layer {
   Shape s;
-  std::vector<float> x, w, b, d_pre, y, d_x, d_w, d_b;
+  Values x, w, b, d_pre, y, d_x, d_w, d_b;
 
   explicit Layer(const Shape& shape) : s(shape) {
-    x = random_values(s.n * s.in, 0.4, 1), w = random_values(s.out * s.in, 1 / std::sqrt(s.in), 2);
-    b = random_values(s.out, 0.1, 3), d_pre = random_values(s.n * s.out, 1, 4);
+    x = random_values<Values>(s.n * s.in, 0.4, 1);
+    w = random_values<Values>(s.out * s.in, 1 / std::sqrt(s.in), 2);
+    b = random_values<Values>(s.out, 0.1, 3), d_pre = random_values<Values>(s.n * s.out, 1, 4);
     y.resize(d_pre.size()), d_x.resize(x.size()), d_w.resize(w.size()), d_b.resize(b.size());
   }
   void forward(Context& ctx) {
@@ -61,7 +62,7 @@ struct Layer {
     const Mat<const float> weights(w.data(), s.out, s.in);
     bool ok = true;
     for (int64_t i = 0; i < s.n; i += std::max<int64_t>(1, s.n / 5)) {
-      const auto row = [&](const std::vector<float>& m, int64_t width) {
+      const auto row = [&](const Values& m, int64_t width) {
         return std::vector<double>(m.begin() + i * width, m.begin() + (i + 1) * width);
       };
       const std::vector<double> want = layer(weights, b.data(), row(x, s.in), Activation::Tanh);

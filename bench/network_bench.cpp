@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The pwdice authors
 
 // op/mlp/<forward|backward>/<rows>x<in>-<hidden>-<hidden>-<out>: whole networks, ReLU.
-// op/gradient_penalty/<forward|backward>/512x<in>: the discriminator's penalty, tanh.
+// op/gradient_penalty/512x<in>: the discriminator's penalty and its gradient, tanh.
 // Gradients are verified along themselves: (L(p + h g) - L(p - h g)) / 2h in double must be |g|^2.
 #include <array>
 
@@ -22,26 +22,25 @@ struct Network {
   int64_t n;
   Sizes sizes;
   Activation act;
-  std::vector<float> x, d_pre;
-  std::array<std::vector<float>, 3> w, b, y, d_w, d_b;
-  std::vector<float> v1, g, norm, loss, one{1.f};
+  Values x, d_pre, norm, loss;
+  std::array<Values, 3> w, b, y, d_w, d_b;
 
   Network(int64_t rows, const Sizes& of, Activation f) : n(rows), sizes(of), act(f) {
-    x = random_values(n * sizes[0], 1, 1), d_pre = random_values(n * sizes[3], 1, 2);
+    x = random_values<Values>(n * sizes[0], 1, 1), d_pre = random_values<Values>(n * sizes[3], 1, 2);
     for (size_t l = 0; l < 3; ++l) {
       const int64_t from = sizes[l], to = sizes[l + 1];
-      w[l] = random_values(to * from, 1 / std::sqrt(from), 3 + static_cast<uint32_t>(l));
-      b[l] = random_values(to, 0.1, 6 + static_cast<uint32_t>(l));
+      w[l] = random_values<Values>(to * from, 1 / std::sqrt(from), 3 + static_cast<uint32_t>(l));
+      b[l] = random_values<Values>(to, 0.1, 6 + static_cast<uint32_t>(l));
       y[l].resize(static_cast<size_t>(n * mlp_stride(to))), d_w[l].resize(w[l].size()),
           d_b[l].resize(b[l].size());
     }
-    v1.resize(y[0].size()), g.resize(x.size()), norm.resize(static_cast<size_t>(n)), loss.resize(1);
+    norm.resize(static_cast<size_t>(n)), loss.resize(1);
   }
 
   Mat<const float> input() const { return {x.data(), n, sizes[0]}; }
   Mat<const float> weight(size_t l) const { return {w[l].data(), sizes[l + 1], sizes[l]}; }
   Vec<const float> bias(size_t l) const { return {b[l].data(), sizes[l + 1]}; }
-  Mat<float> hidden(std::vector<float>& memory) { return {memory.data(), n, sizes[1], mlp_stride(sizes[1])}; }
+  Mat<float> hidden(Values& memory) { return {memory.data(), n, sizes[1], mlp_stride(sizes[1])}; }
   Mat<float> d_weight(size_t l) { return {d_w[l].data(), sizes[l + 1], sizes[l]}; }
   Vec<float> d_bias(size_t l) { return {d_b[l].data(), sizes[l + 1]}; }
 
@@ -56,39 +55,21 @@ struct Network {
     mlp_backward(ctx, {input(), layers(), {d_pre.data(), n, sizes[3]}, to, {}});
   }
   void penalty(Context& ctx) {
-    gradient_penalty_forward(ctx, {input(),
-                                   weight(0),
-                                   weight(1),
-                                   bias(0),
-                                   bias(1),
-                                   {w[2].data(), kWidth},
-                                   act,
-                                   10.f,
-                                   hidden(y[0]),
-                                   hidden(y[1]),
-                                   hidden(v1),
-                                   {g.data(), n, sizes[0]},
-                                   {norm.data(), n},
-                                   {loss.data(), 1}});
-  }
-  void penalty_backward(Context& ctx) {
-    gradient_penalty_backward(ctx, {input(),
-                                    weight(0),
-                                    weight(1),
-                                    {w[2].data(), kWidth},
-                                    act,
-                                    10.f,
-                                    hidden(y[0]),
-                                    hidden(y[1]),
-                                    hidden(v1),
-                                    Mat<const float>{g.data(), n, sizes[0]},
-                                    Vec<const float>{norm.data(), n},
-                                    Vec<const float>{one.data(), 1},
-                                    d_weight(0),
-                                    d_weight(1),
-                                    d_bias(0),
-                                    d_bias(1),
-                                    {d_w[2].data(), kWidth}});
+    gradient_penalty(ctx, {input(),
+                           weight(0),
+                           weight(1),
+                           bias(0),
+                           bias(1),
+                           {w[2].data(), kWidth},
+                           act,
+                           10.f,
+                           {norm.data(), n},
+                           {loss.data(), 1},
+                           d_weight(0),
+                           d_weight(1),
+                           d_bias(0),
+                           d_bias(1),
+                           {d_w[2].data(), kWidth}});
   }
 
   // -- the same in double, one row at a time ---------------------------------------------------------------
@@ -162,23 +143,17 @@ void add_mlp(Suite& suite, int64_t n, const Sizes& sizes) {
 
 void add_penalty(Suite& suite, int64_t n, int64_t in) {
   const auto rows = static_cast<double>(n), w = static_cast<double>(kWidth), d = static_cast<double>(in);
-  for (const bool backward : {false, true}) {
-    const Work work =
-        backward ? Work{2 * rows * w * (4 * w + 3 * d)} : Work{4 * rows * w * (w + d), 0, 2 * rows * w};
-    add("op/gradient_penalty/" + std::string(backward ? "backward/" : "forward/") + std::to_string(n) + "x" +
-            std::to_string(in),
-        [&suite, n, in, work, backward](benchmark::State& state) {
-          Network small(kCheckRows, {in, kWidth, kWidth, 1}, Activation::Tanh);
-          small.penalty(suite.ctx), small.penalty_backward(suite.ctx);
-          if (!close(small.loss[0], small.penalty_loss(), small.penalty_loss(), 1e-4) ||
-              !small.is_gradient_of(&Network::penalty_loss))
-            return state.SkipWithError("the penalty or its gradient is wrong");
-          Network net(n, {in, kWidth, kWidth, 1}, Activation::Tanh);
-          net.penalty(suite.ctx);
-          time_iterations(state, suite.ctx, suite.machine, work,
-                          [&] { backward ? net.penalty_backward(suite.ctx) : net.penalty(suite.ctx); });
-        });
-  }
+  const Work work{2 * rows * w * (6 * w + 5 * d), 0, 2 * rows * w};
+  add("op/gradient_penalty/" + std::to_string(n) + "x" + std::to_string(in),
+      [&suite, n, in, work](benchmark::State& state) {
+        Network small(kCheckRows, {in, kWidth, kWidth, 1}, Activation::Tanh);
+        small.penalty(suite.ctx);
+        if (!close(small.loss[0], small.penalty_loss(), small.penalty_loss(), 1e-4) ||
+            !small.is_gradient_of(&Network::penalty_loss))
+          return state.SkipWithError("the penalty or its gradient is wrong");
+        Network net(n, {in, kWidth, kWidth, 1}, Activation::Tanh);
+        time_iterations(state, suite.ctx, suite.machine, work, [&] { net.penalty(suite.ctx); });
+      });
 }
 
 }  // namespace

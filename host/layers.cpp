@@ -97,27 +97,31 @@ void mlp_rule(Tape& tape, const Node& node, const Tensor& d_out) {
   if (d_x.data != nullptr) tape.contribute(x, tape.constant(d_x));
 }
 
+// The parameters that the penalty depends on, in the order of its gradients.
+std::array<Param, 5> penalty_parameters(const Mlp& net) {
+  const std::span<const Linear> layers = net.layers();
+  return {layers[0].w, layers[0].b, layers[1].w, layers[1].b, layers[2].w};
+}
+
 struct PenaltySaved {
   const Mlp* net;
-  float lambda;
-  Mat<const float> x, h1, h2, v1, g;
-  Vec<const float> norm;
+  std::array<Mat<float>, 5> gradients;
 };
 
 void gradient_penalty_rule(Tape& tape, const Node& node, const Tensor& d_loss) {
   tape.require_first_order("gradient_penalty");
   if (!tape.wants_parameters()) return;
-  const auto s = node.payload<PenaltySaved>();
-  const std::span<const Linear> layers = s.net->layers();
-  const std::array<Param, 5> params = {layers[0].w, layers[0].b, layers[1].w, layers[1].b, layers[2].w};
-  const ArenaScope scope(tape.arena());
-  std::array<Mat<float>, 5> d;
-  for (size_t k = 0; k < params.size(); ++k) d[k] = params[k].store->gradient_target(params[k], tape.arena());
-  gradient_penalty_backward(
-      tape.context(),
-      {s.x, params[0].value(), params[2].value(), flat(params[4].value()), s.net->hidden(), s.lambda, s.h1,
-       s.h2, s.v1, s.g, s.norm, d_loss.vec(), d[0], d[2], flat(d[1]), flat(d[3]), flat(d[4])});
-  for (size_t k = 0; k < params.size(); ++k) params[k].store->contribute(tape.context(), params[k], d[k]);
+  const auto saved = node.payload<PenaltySaved>();
+  const std::array<Param, 5> params = penalty_parameters(*saved.net);
+  for (size_t k = 0; k < params.size(); ++k) {
+    const ArenaScope scope(tape.arena());
+    Mat<float> d = saved.gradients[k];
+    if (!d_loss.unit) {
+      d = params[k].store->gradient_target(params[k], tape.arena());
+      scale_by(tape.context(), {flat(saved.gradients[k]), d_loss.vec(), flat(d)});
+    }
+    params[k].store->contribute(tape.context(), params[k], d);
+  }
 }
 
 Tensor activate(Tape& tape, const Tensor& x, Activation act) {
@@ -213,18 +217,15 @@ Tensor gradient_penalty(Tape& tape, Mat<const float> x, const Mlp& net, float la
       "gradient_penalty: expects two hidden layers of one width and one output, the net has {} layers and {} "
       "outputs",
       net.layers().size(), net.out());
-  const std::span<const Linear> layers = net.layers();
-  const int64_t n = x.rows, d = net.in(), m = net.sizes()[1];
-  const auto hidden = [&] { return Mat<float>(tape.output(n, mlp_stride(m)).data, n, m, mlp_stride(m)); };
-  const Mat<float> h1 = hidden(), h2 = hidden(), v1 = hidden(), g = tape.output(n, d),
-                   loss = tape.output(1, 1);
-  const Vec<float> norm = tape.arena().take<float>(n);
-  gradient_penalty_forward(
-      tape.context(),
-      {x, layers[0].w.value(), layers[1].w.value(), flat(layers[0].b.value()), flat(layers[1].b.value()),
-       flat(layers[2].w.value()), net.hidden(), lambda, h1, h2, v1, g, norm, flat(loss)});
-  return tape.record(loss, gradient_penalty_rule, {}, PenaltySaved{&net, lambda, x, h1, h2, v1, g, norm},
-                     true);
+  const std::array<Param, 5> p = penalty_parameters(net);
+  std::array<Mat<float>, 5> d;
+  for (size_t k = 0; k < p.size(); ++k) d[k] = tape.output(entry(p[k]).rows, entry(p[k]).cols);
+  const Mat<float> loss = tape.output(1, 1);
+  const Vec<float> norm = tape.arena().take<float>(x.rows);
+  gradient_penalty(tape.context(),
+                   {x, p[0].value(), p[2].value(), flat(p[1].value()), flat(p[3].value()), flat(p[4].value()),
+                    net.hidden(), lambda, norm, flat(loss), d[0], d[2], flat(d[1]), flat(d[3]), flat(d[4])});
+  return tape.record(loss, gradient_penalty_rule, {}, PenaltySaved{&net, d}, true);
 }
 
 Tensor gradient_penalty_composed(Tape& tape, Mat<const float> x, const Mlp& net, float lambda) {

@@ -59,8 +59,7 @@ void row_norm_forward(Context&, const RowNormForward&) { no_cuda(); }
 void row_norm_backward(Context&, const RowNormBackward&) { no_cuda(); }
 void bce_forward(Context&, const BceForward&) { no_cuda(); }
 void bce_backward(Context&, const BceBackward&) { no_cuda(); }
-void gradient_penalty_forward(Context&, const GradientPenaltyForward&) { no_cuda(); }
-void gradient_penalty_backward(Context&, const GradientPenaltyBackward&) { no_cuda(); }
+void gradient_penalty(Context&, const GradientPenalty&) { no_cuda(); }
 void infonce_forward(Context&, const InfoNceForward&) { no_cuda(); }
 void infonce_backward(Context&, const InfoNceBackward&) { no_cuda(); }
 void infonce_train(Context&, const InfoNceTrain&) { no_cuda(); }

@@ -55,8 +55,10 @@ void Discriminator::step(Context& ctx) {
     const int64_t n = options_.batch, d = data_.state_dim();
     draw(ctx, from_expert);
     tape_.begin(params_);
+    // The penalty first: the backward pass of the logits then finds what their forward pass has just left in the cache.
+    const Tensor penalty = gradient_penalty(tape_, mixed_.matrix(n, d), net_, options_.penalty);
     const Tensor logits = mlp(tape_, tape_.constant(batch_.matrix(2 * n, d)), net_);
-    const Tensor loss = add(tape_, bce(tape_, logits, n), gradient_penalty(tape_, mixed_.matrix(n, d), net_, options_.penalty));
+    const Tensor loss = add(tape_, bce(tape_, logits, n), penalty);
     tape_.backward(loss);
     optimiser_.step(ctx, loss);
     counter_.advance(ctx);

@@ -199,8 +199,8 @@ TEST_P(GoldenNetworks, DiscriminatorByOps) {
     const int64_t experts = file.rows("sE"), others = file.rows("sI"), n = experts + others;
     const int64_t d = net.sizes[0], m = net.sizes[1], mixed = file.rows("u");
     const auto lambda = static_cast<float>(file.number("lam"));
-    const size_t scratch =
-        std::max({net.scratch(n), bce_scratch_bytes(n), gradient_penalty_scratch_bytes(context(), mixed, d, m)});
+    const size_t scratch = std::max(
+        {net.scratch(n), bce_scratch_bytes(n), gradient_penalty_scratch_bytes(context(), mixed, d, m)});
     const Outputs got = run(scratch, [&](OpRun& op) {
       NetOps ops(op, net, op.in(stacked(file, {"sE", "sI"}), n, d));
       const Vec<const float> logits{ops.y().data, n};
@@ -214,15 +214,21 @@ TEST_P(GoldenNetworks, DiscriminatorByOps) {
       const Mat<float> mix = op.out("mix", mixed, d);
       mix_rows(op.ctx, {op.in(file.input("sE"), mixed, d), op.in(file.input("sI"), mixed, d),
                         op.in(file.input("u")), mix});
-      const Mat<float> h1 = op.out("h1", mixed, m), h2 = op.out("h2", mixed, m), v1 = op.out("v1", mixed, m);
-      const Mat<float> g = op.out("g", mixed, d);
-      const Vec<float> norm = op.out("grad_norm", mixed);
-      const Vec<const float> w3{ops.w(2).data, m};
-      gradient_penalty_forward(op.ctx, {mix, ops.w(0), ops.w(1), ops.b(0), ops.b(1), w3, Activation::Tanh,
-                                        lambda, h1, h2, v1, g, norm, op.out("penalty", 1)});
-      gradient_penalty_backward(op.ctx, {mix, ops.w(0), ops.w(1), w3, Activation::Tanh, lambda, h1, h2, v1, g,
-                                         norm, op.in(1.f), op.out("dpen_W0", m, d), op.out("dpen_W1", m, m),
-                                         op.out("dpen_b0", m), op.out("dpen_b1", m), op.out("dpen_W2", m)});
+      gradient_penalty(op.ctx, {mix,
+                                ops.w(0),
+                                ops.w(1),
+                                ops.b(0),
+                                ops.b(1),
+                                {ops.w(2).data, m},
+                                Activation::Tanh,
+                                lambda,
+                                op.out("grad_norm", mixed),
+                                op.out("penalty", 1),
+                                op.out("dpen_W0", m, d),
+                                op.out("dpen_W1", m, m),
+                                op.out("dpen_b0", m),
+                                op.out("dpen_b1", m),
+                                op.out("dpen_W2", m)});
     });
     expect_golden(file, got);
     for (const char* name : {"W0", "b0", "W1", "b1", "W2"}) {

@@ -74,9 +74,10 @@ TEST_P(Layers, MlpAgainstCentralDifferences) {
   }
 }
 
-// The penalty's second derivative two ways: through the tape, and through the fused op.
+// The penalty's second derivative two ways: through the tape, and through the fused op; alone, and times a factor.
 TEST_P(Layers, GradientPenaltyBothWays) {
-  for (const Activation act : {Activation::Tanh, Activation::Relu}) {
+  for (const auto& [act, factor] :
+       {std::pair{Activation::Tanh, 1.0f}, {Activation::Tanh, -0.5f}, {Activation::Relu, 1.0f}}) {
     ParamStore params("discriminator");
     const Mlp net(params, "net", {5, 32, 32, 1}, act);
     params.allocate(ctx_);
@@ -88,7 +89,7 @@ TEST_P(Layers, GradientPenaltyBothWays) {
       tape_.begin(params);
       const Tensor penalty =
           fused ? gradient_penalty(tape_, x, net, 10.0f) : gradient_penalty_composed(tape_, x, net, 10.0f);
-      tape_.backward(penalty);
+      tape_.backward(factor == 1.0f ? penalty : scale(tape_, penalty, factor));
       params.end_step(ctx_);
       loss.push_back(static_cast<double>(download_scalar(ctx_, penalty)));
       gradient.push_back(download(ctx_, params.gradients()));
@@ -150,8 +151,9 @@ TEST_P(Layers, PenaltyAddsToTheNetsOwnGradient) {
   const auto gradient = [&](bool with_bce, bool with_penalty) {
     tape_.begin(params_);
     Tensor loss = tape_.full(1, 1, 0.0f);
+    if (with_penalty)
+      loss = add(tape_, loss, scale(tape_, gradient_penalty(tape_, x.slice_rows(0, 5), net, 10.0f), 2.0f));
     if (with_bce) loss = add(tape_, loss, bce(tape_, mlp(tape_, tape_.constant(x), net), 5));
-    if (with_penalty) loss = add(tape_, loss, gradient_penalty(tape_, x.slice_rows(0, 5), net, 10.0f));
     tape_.backward(loss);
     params_.end_step(ctx_);
     return to<double>(download(ctx_, params_.gradients()));

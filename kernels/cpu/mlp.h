@@ -39,23 +39,18 @@ inline size_t mlp_scratch_bytes(int64_t n, std::span<const int64_t> sizes) {
   return std::max(forward, backward + slice_sums_bytes(n, weights, narrow, sums));
 }
 
-// A thread's share in the backward pass of the gradient penalty: five blocks of rows and a row of hidden units,
-// and two blocks of inputs.
+// A thread's share in the gradient penalty: six blocks of rows and a row of hidden units, and two blocks of inputs.
 inline int64_t penalty_block_floats(int64_t d, int64_t m) {
   constexpr int64_t kLine = 16;
-  return (5 * kGemmMaxBlockRows + 1) * mlp_stride(m) + (2 * kGemmMaxBlockRows * d + kLine - 1) / kLine * kLine;
+  return (6 * kGemmMaxBlockRows + 1) * mlp_stride(m) +
+         (2 * kGemmMaxBlockRows * d + kLine - 1) / kLine * kLine;
 }
 
 inline size_t gradient_penalty_scratch_bytes(int threads, int64_t n, int64_t d, int64_t m) {
-  const auto floats = [](int64_t count) {
-    return Scratch::rounded(static_cast<size_t>(count) * sizeof(float));
-  };
-  const size_t panels = gemm_panels_bytes(d, m) + 2 * gemm_panels_bytes(m, m);
-  const size_t forward =
-      panels + gemm_panels_bytes(m, d) + 2 * floats(threads * kGemmMaxBlockRows * mlp_stride(m));
-  const size_t backward = panels + slice_sums_bytes(n, m * (d + m), d <= kNarrow ? m * d : 0, 3 * m) +
-                          floats(threads * penalty_block_floats(d, m));
-  return std::max(forward, backward);
+  const size_t panels = gemm_panels_bytes(d, m) + 2 * gemm_panels_bytes(m, m) + gemm_panels_bytes(m, d);
+  const size_t blocks = static_cast<size_t>(threads * penalty_block_floats(d, m)) * sizeof(float);
+  return panels + slice_sums_bytes(n, m * (d + m), d <= kNarrow ? m * d : 0, 3 * m) +
+         Scratch::rounded(blocks);
 }
 
 }  // namespace pwdice::cpu

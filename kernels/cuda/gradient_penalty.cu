@@ -2,15 +2,15 @@
 // Copyright (c) 2026 The pwdice authors
 
 // Gradient penalty P = lambda/n sum_k (|g_k| - 1)^2 of a two-layer network and its second-order gradient.
-//   forward    h1 = f(x W1^T + b1)  h2 = f(h1 W2^T + b2)  u2 = f2 w3  v1 = u2 W2  u1 = f1 v1  g = u1 W1
-//   backward   r = 2 lambda/n (|g| - 1) g/|g|   p = r W1^T   e1 = p v1   q = p f1   m = q W2^T   e2 = m w3
-//              a2 = f''(h2) e2                  a1 = f1 (a2 W2) + f''(h1) e1
+//   value      h1 = f(x W1^T + b1)  h2 = f(h1 W2^T + b2)  u2 = f2 w3  v1 = u2 W2  u1 = f1 v1  g = u1 W1
+//   gradient   r = 2 lambda/n (|g| - 1) g/|g|   p = r W1^T   e1 = p v1   q = p f1   m = q W2^T
+//              a2 = f''(h2) m w3                a1 = f1 (a2 W2) + f''(h1) e1
 //              d_W1 = u1^T r + a1^T x           d_W2 = u2^T q + a2^T h1
 //              d_w3 = sum m f2                  d_b1 = sum a1                  d_b2 = sum a2
 // with f1 = f'(h1), f2 = f'(h2). For ReLU f'' = 0, so the a terms are not computed.
 // Work     products by gemm.h; between them one elementwise kernel each, which writes all that can be had
 //          from what it reads. Every output has one owner.
-// Cost     forward 3, backward 3 (ReLU) or 6 times the products of an ordinary pass through the network.
+// Cost     6 (ReLU) or 9 times the products of an ordinary pass through the network.
 #include <algorithm>
 
 #include "gemm.h"
@@ -20,15 +20,15 @@
 namespace pwdice::cuda {
 namespace {
 
-// u = f'(h) w, w one row for all, or v, a matrix like h.
-__global__ void __launch_bounds__(Each::kThreads)
-    times_derivative_kernel(Mat<const float> h, Activation act, Vec<const float> w, Mat<float> u) {
-  for_each_element(h.rows, h.cols, [&](int64_t i, int64_t j) { u(i, j) = derivative(act, h(i, j)) * w[j]; });
-}
+// u = f'(h) v, v a matrix like h, or one row for all.
 __global__ void __launch_bounds__(Each::kThreads)
     times_derivative_kernel(Mat<const float> h, Activation act, Mat<const float> v, Mat<float> u) {
   for_each_element(h.rows, h.cols,
                    [&](int64_t i, int64_t j) { u(i, j) = derivative(act, h(i, j)) * v(i, j); });
+}
+__global__ void __launch_bounds__(Each::kThreads)
+    times_derivative_row_kernel(Mat<const float> h, Activation act, Vec<const float> v, Mat<float> u) {
+  for_each_element(h.rows, h.cols, [&](int64_t i, int64_t j) { u(i, j) = derivative(act, h(i, j)) * v[j]; });
 }
 
 __global__ void __launch_bounds__(RowPerWarp::kThreads) norm_kernel(Mat<const float> g, Vec<float> norm) {
@@ -48,34 +48,30 @@ struct StoreLoss {
   __device__ void operator()(double sum) const { loss[0] = static_cast<float>(scale * sum); }
 };
 
+// g becomes r.
 __global__ void __launch_bounds__(Each::kThreads)
-    penalty_slope_kernel(Mat<const float> g, Vec<const float> norm, float scale, Vec<const float> d_loss,
-                         Mat<float> r) {
-  const float factor = scale * d_loss[0];
+    penalty_slope_kernel(Vec<const float> norm, float factor, Mat<float> g) {
   for_each_element(g.rows, g.cols, [&](int64_t i, int64_t j) {
-    r(i, j) = norm[i] == 0.f ? 0.f : factor * (norm[i] - 1.f) * (g(i, j) / norm[i]);
+    g(i, j) = norm[i] == 0.f ? 0.f : factor * (norm[i] - 1.f) * (g(i, j) / norm[i]);
   });
 }
 
-// q = p f1, and p becomes e1 = p v1.
+// q = p f1, and v1 becomes e1 = p v1.
 __global__ void __launch_bounds__(Each::kThreads)
-    first_layer_kernel(Mat<const float> h1, Mat<const float> v1, Activation act, Mat<float> p, Mat<float> q) {
+    first_layer_kernel(Mat<const float> h1, Mat<const float> p, Activation act, Mat<float> v1, Mat<float> q) {
   for_each_element(h1.rows, h1.cols, [&](int64_t i, int64_t j) {
-    const float value = p(i, j);
-    q(i, j) = value * derivative(act, h1(i, j));
-    p(i, j) = value * v1(i, j);
+    q(i, j) = p(i, j) * derivative(act, h1(i, j));
+    v1(i, j) *= p(i, j);
   });
 }
 
-// u2 = f2 w3, a2 = f''(h2) m w3, and m becomes m f2.
+// h2 becomes a2 = f''(h2) m w3, and m becomes m f2.
 __global__ void __launch_bounds__(Each::kThreads)
-    second_layer_kernel(Mat<const float> h2, Vec<const float> w3, Activation act, Mat<float> m, Mat<float> u2,
-                        Mat<float> a2) {
+    second_layer_kernel(Vec<const float> w3, Activation act, Mat<float> m, Mat<float> h2) {
   for_each_element(h2.rows, h2.cols, [&](int64_t i, int64_t j) {
-    const float h = h2(i, j), f2 = derivative(act, h), value = m(i, j);
-    u2(i, j) = f2 * w3[j];
-    a2(i, j) = second_derivative(act, h) * (value * w3[j]);
-    m(i, j) = value * f2;
+    const float h = h2(i, j), value = m(i, j);
+    h2(i, j) = second_derivative(act, h) * (value * w3[j]);
+    m(i, j) = value * derivative(act, h);
   });
 }
 
@@ -118,6 +114,59 @@ void launch_each(const Launch& on, void (*kernel)(Parameters...), int64_t size,
   on.check();
 }
 
+// Matrices (n, m), each until it is overwritten by what stands behind it.
+struct Hidden {
+  Mat<float> h1, h2_a2, u2, v1_e1, u1, q_a1, m;
+
+  Hidden(const Launch& on, int64_t rows, int64_t cols)
+      : h1(take(on, rows, cols)),
+        h2_a2(take(on, rows, cols)),
+        u2(take(on, rows, cols)),
+        v1_e1(take(on, rows, cols)),
+        u1(take(on, rows, cols)),
+        q_a1(take(on, rows, cols)),
+        m(take(on, rows, cols)) {}
+};
+
+// h1, h2, u2, v1, u1; g and the loss.
+void penalty_value(const Launch& on, const GradientPenalty& op, const Hidden& hidden, Mat<float> g) {
+  const auto& [h1, h2, u2, v1, u1, q, m] = hidden;
+  const int64_t n = op.x.rows;
+  layer(on, op.x, op.w1, op.b1, op.act, h1);
+  layer(on, h1, op.w2, op.b2, op.act, h2);
+  launch_each(on, times_derivative_row_kernel, h2.size(), h2, op.act, op.w3, u2);
+  times(on, u2, op.w2, v1);
+  launch_each(on, times_derivative_kernel, h1.size(), h1, op.act, v1, u1);
+  times(on, u1, op.w1, g);
+  norm_kernel<<<on.grid(n, RowPerWarp::kRows), RowPerWarp::kThreads, 0, on.stream()>>>(g, op.norm);
+  on.check();
+  fold<SumFold>(on, n, LoadPenalty{op.norm},
+                StoreLoss{static_cast<double>(op.lambda) / static_cast<double>(n), op.loss});
+}
+
+// g becomes r, h2 a2, v1 e1, q a1.
+void penalty_gradient(const Launch& on, Context& ctx, const GradientPenalty& op, const Hidden& hidden,
+                      Mat<float> r) {
+  const auto& [h1, a2, u2, e1, u1, q, m] = hidden;
+  const int64_t size = h1.size();
+  launch_each(on, penalty_slope_kernel, r.size(), op.norm, 2.f * op.lambda / static_cast<float>(op.x.rows),
+              r);
+  times_transposed(on, r, op.w1, m);  // p, for the next kernel alone
+  launch_each(on, first_layer_kernel, size, h1, m, op.act, e1, q);
+  times_transposed(on, q, op.w2, m);
+  launch_each(on, second_layer_kernel, size, op.w3, op.act, m, a2);
+  cuda::column_sum(ctx, {m, op.d_w3});
+  cuda::column_sum(ctx, {a2, op.d_b2});
+  transposed_times(on, u2, q, op.d_w2, Epilogue::Store);
+  transposed_times(on, u1, r, op.d_w1, Epilogue::Store);
+  if (op.act != Activation::Tanh) return cuda::fill(ctx, op.d_b1, 0.f);
+  transposed_times(on, a2, h1, op.d_w2, Epilogue::Add);
+  times(on, a2, op.w2, m);
+  launch_each(on, first_curvature_kernel, size, h1, op.act, m, e1, q);
+  transposed_times(on, q, op.x, op.d_w1, Epilogue::Add);
+  cuda::column_sum(ctx, {q, op.d_b1});
+}
+
 }  // namespace
 
 size_t gradient_penalty_scratch_bytes(int64_t n, int64_t d, int64_t m) {
@@ -127,55 +176,16 @@ size_t gradient_penalty_scratch_bytes(int64_t n, int64_t d, int64_t m) {
   const size_t product = std::max({gemm_scratch_bytes(n, m, std::max(m, d)), gemm_scratch_bytes(n, d, m),
                                    gemm_scratch_bytes(m, m, n), gemm_scratch_bytes(m, d, n),
                                    column_reduce_scratch_bytes(n, m), reduce_scratch_bytes(n)});
-  return matrix(n, d) + 5 * matrix(n, m) + product;
+  return matrix(n, d) + 7 * matrix(n, m) + product;
 }
 
-void gradient_penalty_forward(Context& ctx, const GradientPenaltyForward& op) {
-  const Launch on(ctx, "gradient_penalty_forward");
+void gradient_penalty(Context& ctx, const GradientPenalty& op) {
+  const Launch on(ctx, "gradient_penalty");
   const ScratchScope scope(ctx.scratch());
-  const int64_t n = op.x.rows, m = op.w1.rows;
-  const Mat<float> u = take(on, n, m);
-  layer(on, op.x, op.w1, op.b1, op.act, op.h1);
-  layer(on, op.h1, op.w2, op.b2, op.act, op.h2);
-  times_derivative_kernel<<<on.grid(n * m), Each::kThreads, 0, on.stream()>>>(op.h2, op.act, op.w3, u);
-  on.check();
-  times(on, u, op.w2, op.v1);
-  times_derivative_kernel<<<on.grid(n * m), Each::kThreads, 0, on.stream()>>>(op.h1, op.act,
-                                                                              Mat<const float>(op.v1), u);
-  on.check();
-  times(on, u, op.w1, op.g);
-  norm_kernel<<<on.grid(n, RowPerWarp::kRows), RowPerWarp::kThreads, 0, on.stream()>>>(op.g, op.norm);
-  on.check();
-  fold<SumFold>(on, n, LoadPenalty{op.norm},
-                StoreLoss{static_cast<double>(op.lambda) / static_cast<double>(n), op.loss});
-}
-
-void gradient_penalty_backward(Context& ctx, const GradientPenaltyBackward& op) {
-  const Launch on(ctx, "gradient_penalty_backward");
-  const ScratchScope scope(ctx.scratch());
-  const int64_t n = op.x.rows, m = op.w1.rows, size = n * m;
-  const Mat<float> r = take(on, n, op.x.cols);
-  const Mat<float> e1 = take(on, n, m), q = take(on, n, m), mm = take(on, n, m), a2 = take(on, n, m),
-                   u = take(on, n, m);
-  const bool curved = op.act == Activation::Tanh;
-  launch_each(on, penalty_slope_kernel, r.size(), op.g, op.norm, 2.f * op.lambda / static_cast<float>(n),
-              op.d_loss, r);
-  times_transposed(on, r, op.w1, e1);  // p, until the next kernel
-  launch_each(on, first_layer_kernel, size, op.h1, op.v1, op.act, e1, q);
-  times_transposed(on, q, op.w2, mm);
-  launch_each(on, second_layer_kernel, size, op.h2, op.w3, op.act, mm, u, a2);
-  cuda::column_sum(ctx, {mm, op.d_w3});
-  transposed_times(on, u, q, op.d_w2, Epilogue::Store);
-  if (curved) transposed_times(on, a2, op.h1, op.d_w2, Epilogue::Add);
-  cuda::column_sum(ctx, {a2, op.d_b2});
-  times_derivative_kernel<<<on.grid(size), Each::kThreads, 0, on.stream()>>>(op.h1, op.act, op.v1, u);
-  on.check();
-  transposed_times(on, u, r, op.d_w1, Epilogue::Store);
-  if (!curved) return cuda::fill(ctx, op.d_b1, 0.f);
-  times(on, a2, op.w2, q);
-  launch_each(on, first_curvature_kernel, size, op.h1, op.act, q, e1, mm);
-  transposed_times(on, mm, op.x, op.d_w1, Epilogue::Add);
-  cuda::column_sum(ctx, {mm, op.d_b1});
+  const Hidden hidden(on, op.x.rows, op.w1.rows);
+  const Mat<float> g = take(on, op.x.rows, op.x.cols);
+  penalty_value(on, op, hidden, g);
+  penalty_gradient(on, ctx, op, hidden, g);
 }
 
 }  // namespace pwdice::cuda

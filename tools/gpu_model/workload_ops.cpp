@@ -114,13 +114,9 @@ void count_losses(Workload& work, int64_t rows, int64_t width) {
   policy_nll_forward(ctx, {head, action, row, work.vec(rows), loss});
   policy_nll_backward(ctx, {head, action, row, one, work.mat(rows, 2 * kAction)});
   const Mat<float> x = work.mat(rows, kState), w1 = work.mat(width, kState), w2 = work.mat(width, width);
-  const Mat<float> h1 = work.mat(rows, width), h2 = work.mat(rows, width), v1 = work.mat(rows, width);
-  const Mat<float> g = work.mat(rows, kState);
   const Vec<float> b = work.vec(width), w3 = work.vec(width), norm = work.vec(rows);
-  gradient_penalty_forward(ctx, {x, w1, w2, b, b, w3, Activation::Tanh, 10.f, h1, h2, v1, g, norm, loss});
-  gradient_penalty_backward(
-      ctx, {x, w1, w2, w3, Activation::Tanh, 10.f, h1, h2, v1, g, norm, one, work.mat(width, kState),
-            work.mat(width, width), work.vec(width), work.vec(width), work.vec(width)});
+  gradient_penalty(ctx, {x, w1, w2, b, b, w3, Activation::Tanh, 10.f, norm, loss, work.mat(width, kState),
+                         work.mat(width, width), work.vec(width), work.vec(width), work.vec(width)});
   const Mat<float> v = work.mat(rows, kFeatures);
   row_norm_forward(ctx, {v, work.mat(rows, kFeatures), norm});
   row_norm_backward(ctx, {v, v, norm, work.mat(rows, kFeatures)});
