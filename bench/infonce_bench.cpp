@@ -4,8 +4,8 @@
 // op/infonce/<n>      forward and backward of the loss in one sweep, d = 32, the paper's metric
 // op/infonce/fit      exponents of time and scratch over the sizes above: 2 and 1 is what the design promises
 // step/infonce/<n>    the encoder's training step: draw, gather, forward, loss, backward, clip, Adam
-// An op is checked by one row of its gradient in double; a step by data of one state, where the loss is log
-// n.
+// An op is checked by one row of its gradient in double, and by its whole gradient on fewer rows along itself
+// (network_bench.cpp); a step by data of one state, where the loss is log n.
 #include <array>
 #include <map>
 #include <memory>
@@ -72,9 +72,10 @@ double product(const Row& a, const Row& b) {
   return sum;
 }
 
-// d_v1 of row i from its n scores.
-bool row_is_right(const Batch& b, int64_t i) {
-  std::array<Row, kWidth> m{};
+using Metric = std::array<Row, kWidth>;
+
+Metric metric(const Batch& b) {
+  Metric m{};
   const auto factor = [&](size_t r, size_t c) {
     return std::log1p(std::exp(static_cast<double>(b.w0[r * kWidth + c])));
   };
@@ -83,10 +84,24 @@ bool row_is_right(const Batch& b, int64_t i) {
       for (size_t k = 0; k < kWidth; ++k) m[r][c] += factor(r, k) * factor(c, k);
     }
   }
-  double norm = 0, other = 0, sum = 0, top = -INFINITY;
+  return m;
+}
+
+// M z1_i
+Row query(const Batch& b, const Metric& m, int64_t i) {
+  double norm = 0;
   const Row z = unit(b.v1, i, norm);
-  Row u{}, a{}, d_z{};
+  Row u{};
   for (size_t r = 0; r < kWidth; ++r) u[r] = product(m[r], z);
+  return u;
+}
+
+// d_v1 of row i from its n scores.
+bool row_is_right(const Batch& b, int64_t i) {
+  const Metric m = metric(b);
+  double norm = 0, other = 0, sum = 0, top = -INFINITY;
+  const Row z = unit(b.v1, i, norm), u = query(b, m, i);
+  Row a{}, d_z{};
   std::vector<double> s;
   for (int64_t j = 0; j < b.n; ++j)
     s.push_back(product(u, unit(b.v2, j, other))), top = std::max(top, s.back());
@@ -107,7 +122,42 @@ bool row_is_right(const Batch& b, int64_t i) {
   return ok;
 }
 
+double loss_of(const Batch& b) {
+  const Metric m = metric(b);
+  std::vector<Row> keys;
+  double norm = 0, total = 0;
+  for (int64_t j = 0; j < b.n; ++j) keys.push_back(unit(b.v2, j, norm));
+  for (int64_t i = 0; i < b.n; ++i) {
+    const Row u = query(b, m, i);
+    double sum = 0;
+    const double own = product(u, keys[static_cast<size_t>(i)]);
+    for (const Row& z : keys) sum += std::exp(product(u, z) - own);
+    total += std::log(sum);
+  }
+  return total / static_cast<double>(b.n);
+}
+
+bool is_right(const Batch& b) {
+  double squares = 0;
+  for (const auto* d : {&b.d_v1, &b.d_v2, &b.d_w0}) {
+    for (const float g : *d) squares += static_cast<double>(g) * static_cast<double>(g);
+  }
+  const auto moved = [&](double step) {
+    Batch at = b;
+    const auto move = [&](std::vector<float>& x, const std::vector<float>& d) {
+      for (size_t i = 0; i < x.size(); ++i) x[i] += static_cast<float>(step * static_cast<double>(d[i]));
+    };
+    move(at.v1, b.d_v1), move(at.v2, b.d_v2), move(at.w0, b.d_w0);
+    return loss_of(at);
+  };
+  const double step = 3e-2 / std::sqrt(squares), want = loss_of(b);
+  return close(static_cast<double>(b.loss), want, want) &&
+         close((moved(step) - moved(-step)) / (2 * step), squares, squares, 1e-2);
+}
+
 // -- benchmarks ------------------------------------------------------------------------------------------
+
+constexpr int64_t kCheckRows = 700;  // several blocks of rows and chunks of columns, and a rest of each
 
 using Medians = std::map<int64_t, double>;  // milliseconds by size
 
@@ -123,9 +173,9 @@ double exponent(const std::map<int64_t, double>& values) {
 
 void add_op(Suite& suite, int64_t n, const std::shared_ptr<Medians>& medians) {
   add("op/infonce/" + std::to_string(n), [&suite, n, medians](benchmark::State& state) {
-    Batch batch(n);
-    batch.run(suite.ctx);
-    if (!row_is_right(batch, n / 3)) return state.SkipWithError("the gradient is wrong");
+    Batch few(kCheckRows), batch(n);
+    few.run(suite.ctx), batch.run(suite.ctx);
+    if (!is_right(few) || !row_is_right(batch, n / 3)) return state.SkipWithError("the gradient is wrong");
     time_iterations(state, suite.ctx, suite.machine, loss_work(n), [&] { batch.run(suite.ctx); });
     const auto bytes = static_cast<double>(infonce_scratch_bytes(suite.ctx, n, kWidth));
     state.counters["scratch_MiB"] = bytes / (1 << 20);
@@ -152,6 +202,8 @@ void add_step(Suite& suite, int64_t n) {
   work.flop += mlp_flop(2 * n, kStateDim, kHidden, kWidth);
   add("step/infonce/" + std::to_string(n), [&suite, n, work](benchmark::State& state) {
     Context& ctx = suite.ctx;
+    const DataTables data = make_tables(ctx, 4 * n, 1, 4 * n);
+    const double before = resident_mib();
     {
       const DataTables one = make_tables(ctx, 16, 1, 1);
       Encoder encoder(ctx, one, {.batch = n}, 7);
@@ -161,8 +213,6 @@ void add_step(Suite& suite, int64_t n) {
         return state.SkipWithError("the loss is wrong");
       }
     }
-    const DataTables data = make_tables(ctx, 4 * n, 1, 4 * n);
-    const double before = resident_mib();
     Encoder encoder(ctx, data, {.batch = n}, 7);
     time_iterations(state, suite.ctx, suite.machine, work, [&] { encoder.step(ctx); });
     state.counters["grown_MiB"] = resident_mib() - before;

@@ -6,9 +6,9 @@
 // step/dual_paired/1024, step/dual_all_pairs/<n>x<m>   the dual's training step: six draws, gathers, one
 // trunk
 //                                                      call, losses, backward, Adam
-// An op is checked against double on a few columns or all pairs; a step on data of one state, where the
-// potentials cancel and the loss is the reward.
-#include <numeric>
+// A loss is checked against double over all pairs, its gradient along itself: (L(p + h g) - L(p - h g)) / 2h must be
+// |g|^2. A step is checked on data of one state, where the potentials cancel and the loss is the reward.
+#include <algorithm>
 
 #include "../kernels/bellman.h"
 #include "../models/potentials.h"
@@ -73,90 +73,112 @@ struct Pairs {
   }
   void columns(Context& ctx) { column_lse(ctx, {cost(), states(), kEps, {col_lse.data(), m}}); }
 
-  double value(int64_t i) const {  // a_i + R_i
-    return static_cast<double>(a[static_cast<size_t>(i)]) +
-           static_cast<double>(reward[static_cast<size_t>(i)]);
-  }
-  double cost_of(int64_t i, int64_t j) const {
+  double cost_of(int64_t i, int64_t j) const {  // with -R_i
     double sum = 0;
     for (int64_t k = 0; k < kFeatures; ++k) {
       const double t = static_cast<double>(x[static_cast<size_t>(i * kFeatures + k)]) -
                        static_cast<double>(y[static_cast<size_t>(j * kFeatures + k)]);
       sum += t * t;
     }
-    return static_cast<double>(kBeta) * sum;
-  }
-  double lse_of(int64_t j) const {
-    double sum = 0, top = -INFINITY;
-    std::vector<double> s;
-    for (int64_t i = 0; i < n; ++i)
-      s.push_back((value(i) - cost_of(i, j)) / static_cast<double>(kEps)), top = std::max(top, s.back());
-    for (double v : s) sum += std::exp(v - top);
-    return top + std::log(sum / static_cast<double>(n));
+    return static_cast<double>(kBeta) * sum - static_cast<double>(reward[static_cast<size_t>(i)]);
   }
 };
 
-// All three all-pairs losses from the columns in double, joint's gradients by their sum.
-bool joint_is_right(const Pairs& p) {
-  double sum = 0, top = -INFINITY;
-  std::vector<double> s;
-  for (int64_t j = 0; j < p.m; ++j) {
-    const auto at = static_cast<size_t>(j);
-    s.push_back(p.lse_of(j) + static_cast<double>(p.b[at]) / static_cast<double>(kEps) +
-                std::log(static_cast<double>(p.q[at])));
-    top = std::max(top, s.back());
+// -- the same in double ----------------------------------------------------------------------------------
+
+double log_sum_exp(const std::vector<double>& s) {
+  const double top = *std::max_element(s.begin(), s.end());
+  double sum = 0;
+  for (const double v : s) sum += std::exp(v - top);
+  return top + std::log(sum);
+}
+
+// The losses as functions of the potentials; everything in units of eps.
+struct Potential {
+  std::vector<double> a, b;
+
+  explicit Potential(const Pairs& p) : a(p.a.begin(), p.a.end()), b(p.b.begin(), p.b.end()) {}
+  double minus_cost(const Pairs& p, int64_t i, int64_t j) const {  // (a_i - c_ij) / eps
+    return (a[static_cast<size_t>(i)] - p.cost_of(i, j)) / static_cast<double>(kEps);
   }
-  for (double v : s) sum += std::exp(v - top);
-  const double want = static_cast<double>(kEps) * (top + std::log(sum));
-  const auto total = [](const std::vector<float>& g) { return std::accumulate(g.begin(), g.end(), 0.0); };
-  return close(static_cast<double>(p.loss), want, std::abs(want) + 1) && close(total(p.d_a), 1, 1) &&
-         close(total(p.d_b), 1, 1);
+  double expert(int64_t j) const { return b[static_cast<size_t>(j)] / static_cast<double>(kEps); }
+  double column_lse(const Pairs& p, int64_t j) const {
+    std::vector<double> s;
+    for (int64_t i = 0; i < p.n; ++i) s.push_back(minus_cost(p, i, j));
+    return log_sum_exp(s) - std::log(static_cast<double>(p.n));
+  }
+};
+using Loss = double (*)(const Pairs&, const Potential&);
+
+double joint_loss(const Pairs& p, const Potential& at) {
+  std::vector<double> s;
+  for (int64_t j = 0; j < p.m; ++j)
+    s.push_back(at.column_lse(p, j) + at.expert(j) +
+                std::log(static_cast<double>(p.q[static_cast<size_t>(j)])));
+  return static_cast<double>(kEps) * log_sum_exp(s);
+}
+
+double semidual_loss(const Pairs& p, const Potential& at) {
+  double sum = 0;
+  for (int64_t j = 0; j < p.m; ++j)
+    sum += static_cast<double>(p.q[static_cast<size_t>(j)]) * at.column_lse(p, j);
+  return static_cast<double>(kEps) * sum;
+}
+
+double chi2_loss(const Pairs& p, const Potential& at) {
+  double sum = 0;
+  for (int64_t i = 0; i < p.n; ++i) {
+    for (int64_t j = 0; j < p.m; ++j) {
+      const double y = at.minus_cost(p, i, j) + at.expert(j);
+      sum += (y + 1) * (y + 1) / 2 * static_cast<double>(p.q[static_cast<size_t>(j)]);
+    }
+  }
+  return static_cast<double>(kEps) * sum / static_cast<double>(p.n);
+}
+
+double paired_loss(const Pairs& p, const Potential& at) {
+  std::vector<double> s;
+  for (int64_t i = 0; i < p.n; ++i) s.push_back(at.minus_cost(p, i, i) + at.expert(i));
+  return static_cast<double>(kEps) * (log_sum_exp(s) - std::log(static_cast<double>(p.n)));
+}
+
+bool is_right(const Pairs& p, Loss loss) {
+  const double want = loss(p, Potential(p));
+  double squares = 0;
+  for (const float g : p.d_a) squares += static_cast<double>(g) * static_cast<double>(g);
+  for (const float g : p.d_b) squares += static_cast<double>(g) * static_cast<double>(g);
+  const auto moved = [&](double step) {
+    Potential at(p);
+    for (size_t i = 0; i < at.a.size(); ++i) at.a[i] += step * static_cast<double>(p.d_a[i]);
+    for (size_t j = 0; j < at.b.size(); ++j) at.b[j] += step * static_cast<double>(p.d_b[j]);
+    return loss(p, at);
+  };
+  const double step = 1e-3 / std::sqrt(squares);
+  return close(static_cast<double>(p.loss), want, std::abs(want) + 1) &&
+         close((moved(step) - moved(-step)) / (2 * step), squares, squares, 1e-4);
 }
 
 bool columns_are_right(const Pairs& p) {
+  const Potential at(p);
   bool ok = true;
   for (int64_t j : {int64_t{0}, p.m / 2, p.m - 1}) {
-    const double want = p.lse_of(j);
+    const double want = at.column_lse(p, j);
     ok &= close(static_cast<double>(p.col_lse[static_cast<size_t>(j)]), want, std::abs(want) + 1);
   }
   return ok;
 }
 
-bool chi2_is_right(const Pairs& p) {
-  double want = 0;
-  for (int64_t i = 0; i < p.n; ++i) {
-    for (int64_t j = 0; j < p.m; ++j) {
-      const double y = (p.value(i) + static_cast<double>(p.b[static_cast<size_t>(j)]) - p.cost_of(i, j)) /
-                       static_cast<double>(kEps);
-      want += (y + 1) * (y + 1) / 2 * static_cast<double>(p.q[static_cast<size_t>(j)]);
-    }
-  }
-  want *= static_cast<double>(kEps) / static_cast<double>(p.n);
-  return close(static_cast<double>(p.loss), want, std::abs(want) + 1);
-}
-
-bool paired_is_right(const Pairs& p) {
-  double sum = 0;
-  for (int64_t i = 0; i < p.n; ++i) {
-    const double potential = p.value(i) + static_cast<double>(p.b[static_cast<size_t>(i)]);
-    sum += std::exp((potential - p.cost_of(i, i)) / static_cast<double>(kEps));
-  }
-  const double want = static_cast<double>(kEps) * std::log(sum / static_cast<double>(p.n));
-  return close(static_cast<double>(p.loss), want, std::abs(want) + 1);
-}
-
 // -- ops -------------------------------------------------------------------------------------------------
 
 using Run = void (Pairs::*)(Context&);
-using Check = bool (*)(const Pairs&);
 
-void add_op(Suite& suite, const char* kind, int64_t n, int64_t m, const Work& work, Run run, Check right) {
+void add_op(Suite& suite, const char* kind, int64_t n, int64_t m, const Work& work, Run run, Loss loss) {
   const std::string name =
       "op/transport/" + std::string(kind) + "/" + std::to_string(n) + "x" + std::to_string(m);
-  add(name, [&suite, n, m, work, run, right](benchmark::State& state) {
+  add(name, [&suite, n, m, work, run, loss](benchmark::State& state) {
     Pairs pairs(n, m);
     (pairs.*run)(suite.ctx);
-    if (!right(pairs)) return state.SkipWithError("the result is wrong");
+    if (!is_right(pairs, loss)) return state.SkipWithError("the result is wrong");
     time_iterations(state, suite.ctx, suite.machine, work, [&] { (pairs.*run)(suite.ctx); });
   });
 }
@@ -267,11 +289,11 @@ void register_transport(Suite& suite) {
   add_step(suite, {"step/dual_all_pairs/1024x1024", DualMethod::Joint, 1024, 1024});
   add_step(suite, {"step/dual_all_pairs/4096x1000", DualMethod::Joint, 4096, 1000});
   for (auto [n, m] : {std::pair<int64_t, int64_t>{1024, 1024}, {4096, 1000}}) {
-    add_op(suite, "joint", n, m, pair_work(n, m, true), &Pairs::joint, joint_is_right);
-    add_op(suite, "semidual", n, m, pair_work(n, m, true), &Pairs::semidual, columns_are_right);
-    add_op(suite, "chi2", n, m, pair_work(n, m, false), &Pairs::chi2, chi2_is_right);
+    add_op(suite, "joint", n, m, pair_work(n, m, true), &Pairs::joint, joint_loss);
+    add_op(suite, "semidual", n, m, pair_work(n, m, true), &Pairs::semidual, semidual_loss);
+    add_op(suite, "chi2", n, m, pair_work(n, m, false), &Pairs::chi2, chi2_loss);
   }
-  add_op(suite, "paired", 1024, 1024, {3.0 * 1024 * kFeatures, 1024}, &Pairs::paired, paired_is_right);
+  add_op(suite, "paired", 1024, 1024, {3.0 * 1024 * kFeatures, 1024}, &Pairs::paired, paired_loss);
   add_objective(suite, 1200000, 1000);
 }
 
