@@ -4,145 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
-#include "op_case.h"
-#include "transport_reference.h"
+#include "transport_case.h"
 
 namespace pwdice::test {
 namespace {
 
 using reference::chi2;
 using reference::joint;
-using reference::Matrix;
 using reference::paired;
 using reference::semidual;
 template <class T>
 using Inputs = reference::TransportInputs<T>;
-template <class T>
-using Result = reference::TransportResult<T>;
+using Case = TransportProblem;
 
-constexpr Divergence kChi2s[] = {Divergence::Chi2, Divergence::Chi2Exact};
-
-struct Case {
-  int64_t n, m, d;
-  Distance distance = Distance::SquaredEuclidean;
-  float beta = 2.f, eps = 0.5f;
-  std::vector<float> x, y, reward, a, b, q;
-
-  Case(int64_t rows, int64_t cols, int64_t width) : n(rows), m(cols), d(width) {
-    x = normal(n * d, 1), y = normal(m * d, 2), reward = normal(n, 3), a = normal(n, 4), b = normal(m, 5);
-    q = uniform(m, 0.1f, 1.f, 6);
-    normalise_q();
-  }
-  void normalise_q() {
-    const double sum = std::accumulate(q.begin(), q.end(), 0.0);
-    for (float& v : q) v = static_cast<float>(v / sum);
-  }
-  Case& with(float scale_beta, float new_eps) { return beta = scale_beta, eps = new_eps, *this; }
-  Case& on_sphere() {
-    for (auto* z : {&x, &y}) {
-      for (size_t i = 0; i < z->size(); i += size_t(d)) {
-        double squares = 0;
-        for (size_t k = i; k < i + size_t(d); ++k) squares += double((*z)[k]) * double((*z)[k]);
-        for (size_t k = i; k < i + size_t(d); ++k) (*z)[k] = float(double((*z)[k]) / std::sqrt(squares));
-      }
-    }
-    return *this;
-  }
-  template <class T>
-  Inputs<T> inputs() const {
-    return {reference::cost_matrix(distance, static_cast<T>(beta), Matrix<T>(n, d, x), Matrix<T>(m, d, y),
-                                   to<T>(reward)),
-            to<T>(a), to<T>(b), to<T>(q), static_cast<T>(eps)};
-  }
-  PairCost cost(OpRun& op) const {
-    return {distance, beta, op.in(x, n, d, d + 1), op.in(y, m, d, d + 2), op.in(reward)};
-  }
-  std::string text() const {
-    return std::to_string(n) + " x " + std::to_string(m) + " x " + std::to_string(d) + ", eps " +
-           std::to_string(eps);
-  }
-};
-
-// What a rounding of the largest exponent does to p, several times over: better than that is luck.
-double exponent_rounding(const Case& c) {
-  const auto in = c.inputs<double>();
-  double largest = 0;
-  for (int64_t i = 0; i < c.n; ++i) {
-    for (int64_t j = 0; j < c.m; ++j) {
-      const double y = (in.a[size_t(i)] + in.b[size_t(j)] - in.c(i, j)) / in.eps;
-      if (std::isfinite(y)) largest = std::max(largest, std::abs(y));
-    }
-  }
-  return 4 * 0x1p-24 * largest;
-}
-
-void expect_near(const std::vector<float>& got, const std::vector<double>& want,
-                 const std::vector<float>& plain, double rtol) {
-  double scale = 0, worst = 0;
-  for (double v : want) scale = std::max(scale, std::abs(v));
-  for (size_t i = 0; i < want.size(); ++i)
-    worst = std::max(worst, std::abs(static_cast<double>(got[i]) - want[i]));
-  if (!(worst <= rtol * scale)) expect_close(got, want, plain);
-}
-
-void expect_result(const Case& c, const Outputs& got, const Result<double>& exact,
-                   const Result<float>& plain) {
-  const double rtol = exponent_rounding(c);
-  expect_close(got.value("loss"), exact.loss, plain.loss);
-  expect_near(got["d_a"], exact.d_a, plain.d_a, rtol);
-  if (!exact.d_b.empty()) expect_near(got["d_b"], exact.d_b, plain.d_b, rtol);
-  if (!exact.col_lse.empty()) expect_close(got["col_lse"], exact.col_lse, plain.col_lse);
-}
-
-class TransportCase : public OpTest {
- protected:
-  size_t scratch(const Case& c) { return transport_scratch_bytes(context(), c.n, c.m, c.d); }
-  Outputs run_joint(const Case& c) {
-    return run(scratch(c), [&](OpRun& op) {
-      transport_joint(op.ctx, {c.cost(op), op.in(c.a), op.in(c.b), op.in(c.q), c.eps, op.out("loss", 1),
-                               op.out("d_a", c.n), op.out("d_b", c.m)});
-    });
-  }
-  Outputs run_semidual(const Case& c) {
-    return run(scratch(c), [&](OpRun& op) {
-      transport_semidual(op.ctx, {c.cost(op), op.in(c.a), op.in(c.q), c.eps, op.out("loss", 1),
-                                  op.out("d_a", c.n), op.out("col_lse", c.m)});
-    });
-  }
-  Outputs run_chi2(const Case& c, Divergence divergence) {
-    return run(scratch(c), [&](OpRun& op) {
-      transport_chi2(op.ctx, {c.cost(op), op.in(c.a), op.in(c.b), op.in(c.q), c.eps, divergence,
-                              op.out("loss", 1), op.out("d_a", c.n), op.out("d_b", c.m)});
-    });
-  }
-  Outputs run_paired(const Case& c, Divergence divergence) {
-    return run(scratch(c), [&](OpRun& op) {
-      transport_paired(op.ctx, {c.cost(op), op.in(c.a), op.in(c.b), c.eps, divergence, op.out("loss", 1),
-                                op.out("d_a", c.n), op.out("d_b", c.n)});
-    });
-  }
-  std::vector<float> run_columns(const Case& c) {
-    return run(scratch(c), [&](OpRun& op) {
-      column_lse(op.ctx, {c.cost(op), op.in(c.a), c.eps, op.out("col_lse", c.m)});
-    })["col_lse"];
-  }
-  // Every all-pairs op on one case.
-  void check(const Case& c) {
-    SCOPED_TRACE(c.text());
-    const auto exact = c.inputs<double>();
-    const auto plain = c.inputs<float>();
-    expect_result(c, run_joint(c), joint(exact), joint(plain));
-    const auto columns = semidual(exact);
-    const auto rough = semidual(plain);
-    expect_result(c, run_semidual(c), columns, rough);
-    expect_close(run_columns(c), columns.col_lse, rough.col_lse);
-    for (Divergence divergence : kChi2s)
-      expect_result(c, run_chi2(c, divergence), chi2(exact, divergence), chi2(plain, divergence));
-  }
-};
 INSTANTIATE_TEST_SUITE_P(, TransportCase, testing::ValuesIn(test_backends()), backend_name);
 
 TEST_P(TransportCase, ShapesAroundTheTiles) {
@@ -282,62 +158,6 @@ TEST_P(TransportCase, JointFollowsFromTheColumns) {
   for (size_t j = 0; j < lse.size(); ++j)
     s.push_back(std::log(double(c.q[j])) + double(c.b[j]) / 0.3f + double(lse[j]));
   EXPECT_NEAR(run_joint(c).value("loss"), 0.3 * reference::logsumexp(s), 2e-6);
-}
-
-TEST_P(TransportCase, RejectsWhatItCannotDo) {
-  const auto with = [](auto change) {
-    Case c(4, 3, 2);
-    change(c);
-    return c;
-  };
-  const auto expect = [&](const char* part, auto change) {
-    expect_error(ErrorCode::InvalidArgument, part, [&] { run_joint(with(change)); });
-  };
-  expect("eps is 0", [](Case& c) { c.eps = 0.f; });
-  expect("eps is -0.5", [](Case& c) { c.eps = -0.5f; });
-  expect("eps is inf", [](Case& c) { c.eps = INFINITY; });
-  expect("transport_joint: b has 2 values, expected 3", [](Case& c) { c.b.pop_back(); });
-  expect("reward has 3 values, expected 4", [](Case& c) { c.reward.pop_back(); });
-  expect_error(ErrorCode::InvalidArgument, "0 states and 3 expert states", [&] { run_joint(Case(0, 3, 2)); });
-  expect_error(ErrorCode::InvalidArgument, "x has 4 rows, y has 3",
-               [&] { run_paired(Case(4, 3, 2), Divergence::Kl); });
-  expect_error(ErrorCode::InvalidArgument, "the divergence is KL",
-               [&] { run_chi2(Case(4, 3, 2), Divergence::Kl); });
-  if (GetParam() != Backend::Cpu) return;  // the values of q are not read back from a GPU
-  expect("the weights q sum to 0", [](Case& c) { std::fill(c.q.begin(), c.q.end(), 0.f); });
-  expect("the weights q sum to 3", [](Case& c) { std::fill(c.q.begin(), c.q.end(), 1.f); });
-  expect("q is -0.5 in row 1", [](Case& c) { c.q[1] = -0.5f; });
-  expect("q is nan in row 2", [](Case& c) { c.q[2] = NAN; });
-}
-
-TEST_P(TransportCase, NamesAValueThatIsNotFinite) {
-  if (GetParam() != Backend::Cpu) return;  // a GPU is not read back; there the guard of adam protects
-  const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-  const auto expect = [](const char* part, auto run) { expect_error(ErrorCode::NotFinite, part, run); };
-  for (float bad : {nan, inf}) {
-    Case in_a(30, 40, 3), in_b(30, 40, 3), same(30, 30, 3);
-    in_a.a[7] = bad, in_b.b[39] = bad, same.b[11] = bad;
-    expect("transport_joint: a is", [&] { run_joint(in_a); });
-    expect("transport_joint: b is", [&] { run_joint(in_b); });
-    expect("transport_semidual: a is", [&] { run_semidual(in_a); });
-    expect("transport_chi2: b is", [&] { run_chi2(in_b, Divergence::Chi2); });
-    expect("transport_paired: b is", [&] { run_paired(same, Divergence::Kl); });
-  }
-  Case in_x(30, 40, 3);
-  in_x.x[26 * 3 + 1] = nan;
-  expect("transport_joint: x is nan in row 26, column 1", [&] { run_joint(in_x); });
-  expect("transport_semidual: x is nan in row 26, column 1", [&] { run_semidual(in_x); });
-}
-
-// An infinite cost or a potential of -inf is a pair that is never chosen.
-TEST_P(TransportCase, InfinitelyFarIsNeverChosen) {
-  Case c(30, 40, 3);
-  c.x[26 * 3 + 1] = std::numeric_limits<float>::infinity();
-  c.a[11] = -std::numeric_limits<float>::infinity();
-  const Outputs got = run_joint(c);
-  expect_result(c, got, joint(c.inputs<double>()), joint(c.inputs<float>()));
-  EXPECT_EQ(got["d_a"][26], 0.f);
-  EXPECT_EQ(got["d_a"][11], 0.f);
 }
 
 // Beyond 65536 rows the CPU's semidual takes two sweeps.
