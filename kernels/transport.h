@@ -12,7 +12,9 @@ enum class Divergence { Kl, Chi2, Chi2Exact };
 
 // The transport term of the dual over all pairs of n states (weight 1/n each) and m expert states (weights q).
 // The n x m matrix is never stored and the gradients are row and column sums, so each op returns them with the
-// loss; the tape scales them. q: non-negative, sum 1 (checked to 1e-3 on the CPU); q_j = 0 drops column j.
+// loss; the tape scales them. q: non-negative, sum 1 (checked to 1e-3 on the CPU). q_j = 0 drops expert state j: it
+// takes no part in the loss and the gradients, not even where it is NaN. In the others NaN is NotFinite on the CPU and
+// a loss of NaN on a GPU.
 
 // L = eps log sum_ij q_j/n exp(y_ij),  y_ij = (a_i + b_j - c_ij)/eps,  p = the softmax of y + log q
 // d_a_i = sum_j p_ij        d_b_j = sum_i p_ij

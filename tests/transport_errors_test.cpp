@@ -60,6 +60,30 @@ TEST_P(TransportErrors, NamesAValueThatIsNotFinite) {
   expect("transport_semidual: x is nan in row 26, column 1", [&] { run_semidual(in_x); });
 }
 
+// An expert state of weight 0 takes no part in loss and gradients, whatever it and its potential are. Its own column_lse
+// is what it is.
+TEST_P(TransportErrors, AStateOfWeightZeroMayBeNan) {
+  for (Distance distance : reference::kDistances) {
+    Case c(33, 20, 6);
+    c.distance = distance;
+    for (size_t j = 0; j < c.q.size(); j += 2) c.q[j] = 0.f;
+    c.normalise_q();
+    SCOPED_TRACE(static_cast<int>(distance));
+    const auto exact = c.inputs<double>();
+    const auto plain = c.inputs<float>();
+    auto columns = semidual(exact);
+    auto rough = semidual(plain);
+    for (size_t j = 0; j < c.q.size(); j += 2) c.y[j * 6 + j % 6] = c.b[j] = NAN;
+    expect_result(c, run_joint(c), joint(exact), joint(plain));
+    for (Divergence divergence : kChi2s)
+      expect_result(c, run_chi2(c, divergence), chi2(exact, divergence), chi2(plain, divergence));
+    if (distance != Distance::Indicator) {
+      for (size_t j = 0; j < c.q.size(); j += 2) columns.col_lse[j] = rough.col_lse[j] = NAN;
+    }
+    expect_result(c, run_semidual(c), columns, rough);
+  }
+}
+
 // An infinite cost or a potential of -inf is a pair that is never chosen.
 TEST_P(TransportErrors, InfinitelyFarIsNeverChosen) {
   Case c(30, 40, 3);

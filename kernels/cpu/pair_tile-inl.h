@@ -154,8 +154,10 @@ inline void fill_centre(Mat<const float> y, float* centre) {
     for (int64_t j = 0; j < y.rows; ++j) {
       for (int64_t k = 0; k < count; ++k) sum[k] += static_cast<double>(y(j, k0 + k));
     }
-    for (int64_t k = 0; k < count; ++k)
-      centre[k0 + k] = static_cast<float>(sum[k] / static_cast<double>(y.rows));
+    for (int64_t k = 0; k < count; ++k) {
+      const auto mean = static_cast<float>(sum[k] / static_cast<double>(y.rows));
+      centre[k0 + k] = std::isfinite(mean) ? mean : 0.f;  // one bad state must not spoil the others
+    }
   }
 }
 
@@ -207,6 +209,17 @@ PairColumns pack_columns(Context& ctx, const char* op, Distance distance, float 
   c.max_norm = squares == Squares::Direct ? INFINITY : 0.f;
   for (int64_t j = 0; j < c.count; ++j) c.max_norm = std::max(c.max_norm, c.norm[j]);
   return c;
+}
+
+// Columns of weight 0 take no part, whatever their points and constants are: s = -inf for every row.
+inline void drop_columns(Vec<const float> q, PairColumns& c) {
+  for (int64_t j = 0; j < c.count; ++j) {
+    if (q[j] != 0.f) continue;
+    c.col[j] = c.dot_col[j] = -INFINITY;
+    c.norm[j] = 0.f;
+    float* const point = c.panels + j / Tile::kCols * Tile::kCols * c.depth + j % Tile::kCols;
+    for (int64_t k = 0; k < c.depth; ++k) point[k * Tile::kCols] = 0.f;
+  }
 }
 
 inline Form form_of(const PairColumns& c, double max_row_norm) {

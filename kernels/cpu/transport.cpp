@@ -172,11 +172,10 @@ void joint(Context& ctx, const TransportJoint& op) {
   const ScratchScope scope(ctx.scratch());
   const double unit = kLog2e / static_cast<double>(op.eps);
   const auto k = static_cast<float>(static_cast<double>(op.cost.beta) * unit);
-  const PairColumns columns =
-      pack_columns(ctx, name, op.cost.distance, k, op.cost.y, -INFINITY, [&](int64_t j) {
-        return static_cast<float>(static_cast<double>(op.b[j]) * unit +
-                                  std::log2(static_cast<double>(op.q[j])));
-      });
+  PairColumns columns = pack_columns(ctx, name, op.cost.distance, k, op.cost.y, -INFINITY, [&](int64_t j) {
+    return static_cast<float>(static_cast<double>(op.b[j]) * unit + std::log2(static_cast<double>(op.q[j])));
+  });
+  drop_columns(op.q, columns);
   const PairGrid grid(op.cost.x.rows, op.cost.y.rows, PairBlock::kRows);
   const PairSums sums(ctx.scratch(), name, grid, columns);
   sweep_pairs(ctx, name, grid, columns, op.cost.x, Potential{op.a.data, op.cost.reward.data, unit},

@@ -206,6 +206,7 @@ struct SemidualSweep {
         op.col_lse[j + r] =
             static_cast<float>(static_cast<double>(stats.max) * kLn2 + std::log(stats.sum) - log_n);
         w[r] = q == 0 ? 0.f : static_cast<float>(q / stats.sum);
+        if (q == 0) std::fill_n(s + r * shape.stride, states.padded, 0.f);  // 0 times NaN would be NaN
       }
       add_weighted(s, shape.stride, w, rows.count, states.padded, sums);
     }
@@ -270,12 +271,11 @@ void semidual_two_sweeps(Context& ctx, const TransportSemidual& op) {
   const ScratchScope scope(ctx.scratch());
   const double unit = kLog2e / static_cast<double>(op.eps), n = static_cast<double>(op.cost.x.rows);
   const auto k = static_cast<float>(static_cast<double>(op.cost.beta) * unit);
-  const PairColumns packed =
-      pack_columns(ctx, name, op.cost.distance, k, op.cost.y, -INFINITY, [&](int64_t j) {
-        const double mass = std::log2(static_cast<double>(op.q[j]) / n);  // -inf drops the column
-        return op.q[j] == 0.f ? -INFINITY
-                              : static_cast<float>(mass - static_cast<double>(op.col_lse[j]) * kLog2e);
-      });
+  PairColumns packed = pack_columns(ctx, name, op.cost.distance, k, op.cost.y, -INFINITY, [&](int64_t j) {
+    const double mass = std::log2(static_cast<double>(op.q[j]) / n);
+    return static_cast<float>(mass - static_cast<double>(op.col_lse[j]) * kLog2e);
+  });
+  drop_columns(op.q, packed);
   const PairGrid grid(op.cost.x.rows, op.cost.y.rows, PairBlock::kRows);
   double* sums = ctx.scratch().take<double>(grid.col_sections * grid.n, name);
   sweep_pairs(ctx, name, grid, packed, op.cost.x, Potential{op.a.data, op.cost.reward.data, unit},

@@ -44,7 +44,7 @@ struct LseConsumer {
     float t[4], largest = part.m;
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      t[j] = value[j] + weight[j];
+      t[j] = weight[j] == -INFINITY ? -INFINITY : value[j] + weight[j];  // dropped, also where the value is NaN
       largest = fmaxf(largest, t[j]);
     }
     const float shift = largest == -INFINITY ? 0.f : largest;
