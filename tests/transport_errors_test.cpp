@@ -60,6 +60,26 @@ TEST_P(TransportErrors, NamesAValueThatIsNotFinite) {
   expect("transport_semidual: x is nan in row 26, column 1", [&] { run_semidual(in_x); });
 }
 
+// A maximum takes no notice of NaN: where all of a part of the rows is NaN it must arrive in another way.
+TEST_P(TransportErrors, NanInAWholeBlockOfRowsIsNotLost) {
+  const auto expect_nan = [&](const Case& c) {
+    SCOPED_TRACE(c.text());
+    if (GetParam() == Backend::Cpu) {
+      expect_error(ErrorCode::NotFinite, "transport_joint: a is nan in row", [&] { run_joint(c); });
+    } else {
+      EXPECT_TRUE(std::isnan(run_joint(c).value("loss")));
+    }
+  };
+  Case first(60, 10, 2);
+  std::fill_n(first.a.begin(), 28, NAN);
+  expect_nan(first);
+  for (int64_t n : {97, 113}) {  // blocks of 24 or 28 rows, and one that is left
+    Case last(n, 3000, 1);
+    last.a.back() = NAN;
+    expect_nan(last);
+  }
+}
+
 // An expert state of weight 0 takes no part in loss and gradients, whatever it and its potential are. Its own column_lse
 // is what it is.
 TEST_P(TransportErrors, AStateOfWeightZeroMayBeNan) {

@@ -95,7 +95,8 @@ class JointOwner {
   void tile(const float* tile, int64_t rows, int64_t col, int64_t cols) {
     const float top = tile_max(tile, rows, cols);
     if (top > max_ + kHeadroom) raise(top);
-    if (max_ != -INFINITY) add_exp(tile, rows, cols, max_, row_sums_, col_sums_ + col);
+    // Without a maximum yet all is -inf, which adds 0, or NaN, which must arrive.
+    add_exp(tile, rows, cols, max_ == -INFINITY ? 0.f : max_, row_sums_, col_sums_ + col);
   }
 
   void end(Range rows) {
