@@ -23,4 +23,12 @@ struct NamedInput {
 void check_loss(Context& ctx, const char* op, Vec<const float> loss,
                 std::initializer_list<NamedInput> inputs);
 
+// The same after an op whose output is no loss but one value per state: NaN throws. An infinity may be an answer there,
+// of a pair that is infinitely far. One pass over the output, so not for what a training step computes.
+void check_values(Context& ctx, const char* op, const char* output, Vec<const float> values,
+                  std::initializer_list<NamedInput> inputs);
+
+// Before an op on the CPU: what another op left for it must be finite.
+void check_inputs(Context& ctx, const char* op, std::initializer_list<NamedInput> inputs);
+
 }  // namespace pwdice

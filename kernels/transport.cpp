@@ -101,6 +101,8 @@ void column_lse(Context& ctx, const ColumnLse& op) {
   check_pairs(name, op.cost, op.a, op.eps);
   check_vector(name, "col_lse", op.col_lse, op.cost.y.rows);
   ctx.on_gpu() ? cuda::column_lse(ctx, op) : cpu::column_lse(ctx, op);
+  check_values(ctx, name, "col_lse", op.col_lse,
+               {{"x", op.cost.x}, {"y", op.cost.y}, {"reward", op.cost.reward}, {"a", op.a}});
 }
 
 size_t transport_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d) {

@@ -114,15 +114,15 @@ inline void call_columns(OpRun& op, const TransportProblem& c) {
 // All of them, for what they have in common.
 struct TransportTerm {
   std::string name;
-  bool weighted;  // takes q
+  bool with_b, with_q;  // what it takes besides cost and a
   std::function<void(OpRun&, const TransportProblem&)> call;
 };
 inline std::vector<TransportTerm> transport_terms() {
-  return {{"transport_joint", true, call_joint},
-          {"transport_semidual", true, call_semidual},
-          {"transport_chi2", true, [](OpRun& op, const TransportProblem& c) { call_chi2(op, c); }},
-          {"transport_paired", false, [](OpRun& op, const TransportProblem& c) { call_paired(op, c); }},
-          {"column_lse", false, call_columns}};
+  return {{"transport_joint", true, true, call_joint},
+          {"transport_semidual", false, true, call_semidual},
+          {"transport_chi2", true, true, [](OpRun& op, const TransportProblem& c) { call_chi2(op, c); }},
+          {"transport_paired", true, false, [](OpRun& op, const TransportProblem& c) { call_paired(op, c); }},
+          {"column_lse", false, false, call_columns}};
 }
 
 class TransportCase : public OpTest {
