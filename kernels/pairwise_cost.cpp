@@ -7,6 +7,7 @@
 #include "backends.h"
 #include "check.h"
 #include "cpu/pair_plan.h"
+#include "finite.h"
 #include "pair_check.h"
 
 namespace pwdice {
@@ -36,6 +37,7 @@ void cost_paired(Context& ctx, const CostPaired& op) {
   check_vector(name, "c", op.c, op.cost.x.rows);
   if (op.c.size == 0) return;
   ctx.on_gpu() ? cuda::cost_paired(ctx, op) : cpu::cost_paired(ctx, op);
+  check_values(ctx, name, "c", op.c, {{"x", op.cost.x}, {"y", op.cost.y}, {"reward", op.cost.reward}});
 }
 
 size_t pair_cost_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d) {

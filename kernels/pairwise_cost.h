@@ -17,6 +17,7 @@ enum class Distance {
 
 // c_ij = beta dist(x_i, y_j) - reward_i. Never stored by the ops that consume it: they ask for tiles.
 // A high reward must be cheap to reach, hence the sign (the paper's main text misprints it).
+// NaN in a state or a reward is NaN in all of its costs, whatever the distance, and in no other.
 struct PairCost {
   Distance distance;
   float beta;
@@ -31,7 +32,8 @@ struct CostMatrix {  // for inspection
 };
 void cost_matrix(Context& ctx, const CostMatrix& op);
 
-struct CostPaired {  // c_i = c(x_i, y_i); n == m
+struct
+    CostPaired {  // c_i = c(x_i, y_i); n == m. On the CPU a cost of NaN is NotFinite, which names the input.
   PairCost cost;
   Vec<float> c;  // out (n)
 };

@@ -105,6 +105,64 @@ TEST_P(PairwiseCost, CosineOfAZeroStateIsOne) {
   expect_equal(got["c"], std::vector<float>(6, c.beta));
 }
 
+// NaN in a state or a reward is NaN in all of its costs and changes no bit of the others, whatever the distance.
+TEST_P(PairwiseCost, NanStaysInItsRowOrColumn) {
+  for (Distance distance : reference::kDistances) {
+    SCOPED_TRACE(static_cast<int>(distance));
+    const Case clean(13, 19, 5, distance, distance == Distance::ExpManhattan ? Data::Tiny : Data::Normal);
+    const auto matrix = [&](const Case& c) {
+      return run(pair_cost_scratch_bytes(context(), c.n, c.m, c.d), [&](OpRun& op) {
+        cost_matrix(op.ctx, {c.cost(op), op.out("c", c.n, c.m)});
+      })["c"];
+    };
+    Case in_x = clean, in_y = clean, in_reward = clean;
+    in_x.x[7 * 5 + 2] = in_y.y[7 * 5 + 2] = in_reward.reward[7] = NAN;
+    const auto before = matrix(clean), x = matrix(in_x), y = matrix(in_y), reward = matrix(in_reward);
+    for (size_t at = 0; at < before.size(); ++at) {
+      const size_t i = at / 19, j = at % 19;
+      EXPECT_EQ(std::isnan(x[at]), i == 7) << i << ", " << j;
+      EXPECT_EQ(std::isnan(y[at]), j == 7) << i << ", " << j;
+      EXPECT_EQ(std::isnan(reward[at]), i == 7) << i << ", " << j;
+      EXPECT_TRUE(i == 7 || (x[at] == before[at] && reward[at] == before[at])) << i << ", " << j;
+      EXPECT_TRUE(j == 7 || y[at] == before[at]) << i << ", " << j;
+    }
+  }
+}
+
+TEST_P(PairwiseCost, PairedNamesAValueThatIsNan) {
+  for (Distance distance : reference::kDistances) {
+    SCOPED_TRACE(static_cast<int>(distance));
+    const Case clean(13, 13, 5, distance);
+    const auto paired = [&](const Case& c) {
+      return run(0, [&](OpRun& op) { cost_paired(op.ctx, {c.cost(op), op.out("c", c.n)}); })["c"];
+    };
+    const auto expect = [&](const char* part, const Case& c) {
+      if (GetParam() == Backend::Cpu) {
+        expect_error(ErrorCode::NotFinite, part, [&] { paired(c); });
+      } else {  // a GPU is not read back
+        const std::vector<float> got = paired(c);
+        for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(std::isnan(got[i]), i == 7) << i;
+      }
+    };
+    Case in_x = clean, in_y = clean, in_reward = clean;
+    in_x.x[7 * 5 + 2] = in_y.y[7 * 5 + 2] = in_reward.reward[7] = NAN;
+    expect("cost_paired: x is nan in row 7, column 2", in_x);
+    expect("cost_paired: y is nan in row 7, column 2", in_y);
+    expect("cost_paired: reward is nan in row 7", in_reward);
+  }
+}
+
+TEST_P(PairwiseCost, IndicatorOfInfinities) {
+  const float inf = INFINITY;
+  Case c(2, 3, 2, Distance::Indicator);
+  c.beta = 1.f, c.reward = {0.f, 0.f};
+  c.x = {inf, 1.f, -inf, 1.f}, c.y = {inf, 1.f, -inf, 1.f, 0.f, 1.f};
+  const Outputs got = run(pair_cost_scratch_bytes(context(), 2, 3, 2), [&](OpRun& op) {
+    cost_matrix(op.ctx, {c.cost(op), op.out("c", 2, 3)});
+  });
+  expect_equal(got["c"], {0.f, 1.f, 1.f, 1.f, 0.f, 1.f});
+}
+
 TEST_P(PairwiseCost, EmptyAndMismatchedShapes) {
   const Case none(0, 5, 3, Distance::Manhattan);
   run(pair_cost_scratch_bytes(context(), 0, 5, 3), [&](OpRun& op) {

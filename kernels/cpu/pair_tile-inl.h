@@ -52,16 +52,14 @@ enum class Form { Dot, Square, Root, Manhattan, ExpManhattan, Cosine, Indicator 
 
 template <Form kForm>
 HWY_INLINE Floats fold(Floats x, Floats y, Floats sum) {
-  const FloatTag d;
   if constexpr (kForm == Form::Dot || kForm == Form::Cosine) {
     return hn::MulAdd(x, y, sum);
   } else if constexpr (kForm == Form::Square || kForm == Form::Root) {
     const Floats t = hn::Sub(x, y);
     return hn::MulAdd(t, t, sum);
-  } else if constexpr (kForm == Form::Indicator) {
-    return hn::IfThenElse(hn::Eq(x, y), sum, hn::Set(d, 1.f));
   } else {
-    return hn::Add(sum, hn::Abs(hn::Sub(x, y)));
+    const Floats t = hn::Add(sum, hn::Abs(hn::Sub(x, y)));
+    return kForm == Form::Indicator ? hn::IfThenElse(hn::Eq(x, y), sum, t) : t;  // an infinity equals itself
   }
 }
 
@@ -73,6 +71,9 @@ HWY_INLINE Floats distance_of(Floats folded, Floats x_norm, Floats y_norm) {
   if constexpr (kForm == Form::Cosine) {
     const Floats norms = math::at_least(d, 1e-6f, hn::Mul(x_norm, y_norm));
     return hn::Sub(hn::Set(d, 1.f), hn::Div(folded, norms));
+  }
+  if constexpr (kForm == Form::Indicator) {  // NaN stays NaN
+    return hn::IfThenElse(hn::Gt(folded, hn::Zero(d)), hn::Set(d, 1.f), folded);
   }
   return folded;
 }

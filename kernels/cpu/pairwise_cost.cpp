@@ -61,7 +61,6 @@ HWY_INLINE float fold_row(const float* x, const float* y, int64_t depth) {
     const int64_t count = std::min(kLanes, depth - k);
     sum = fold<kForm>(load_part(x + k, count), load_part(y + k, count), sum);
   }
-  if constexpr (kForm == Form::Indicator) return hn::GetLane(hn::MaxOfLanes(d, sum));
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
@@ -80,8 +79,10 @@ float row_distance(Distance distance, const float* x, const float* y, int64_t de
           std::sqrt(fold_row<Form::Dot>(x, x, depth)) * std::sqrt(fold_row<Form::Dot>(y, y, depth));
       return 1.f - fold_row<Form::Dot>(x, y, depth) / (norms < 1e-6f ? 1e-6f : norms);
     }
-    case Distance::Indicator:
-      return fold_row<Form::Indicator>(x, y, depth);
+    case Distance::Indicator: {
+      const float sum = fold_row<Form::Indicator>(x, y, depth);
+      return sum > 0.f ? 1.f : sum;  // NaN stays NaN
+    }
   }
   return 0.f;
 }

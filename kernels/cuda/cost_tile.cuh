@@ -65,7 +65,7 @@ __device__ __forceinline__ void add_distance_terms(Distance distance, const floa
                                [](float a, float b, float sum) { return fmaf(a, b, sum); });
     case Distance::Indicator:
       return add_terms<kDepth>(owner, tile, kStride, at, s,
-                               [](float a, float b, float sum) { return a == b ? sum : 1.f; });
+                               [](float a, float b, float sum) { return a == b ? sum : sum + fabsf(a - b); });
   }
 }
 
@@ -78,6 +78,8 @@ __device__ __forceinline__ float finish_distance(Distance distance, float sum, f
       return expm1f(sum);
     case Distance::Cosine:
       return 1.f - sum / fmaxf(length_product, 1e-6f);
+    case Distance::Indicator:
+      return sum > 0.f ? 1.f : sum;  // NaN stays NaN
     default:
       return sum;
   }

@@ -50,7 +50,7 @@ __device__ float distance_term(Distance distance, float a, float b) {
     case Distance::Cosine:
       return a * b;
     case Distance::Indicator:
-      return a == b ? 0.f : 1.f;
+      return a == b ? 0.f : fabsf(a - b);  // an infinity equals itself
   }
   return 0.f;
 }
@@ -65,7 +65,6 @@ __global__ void __launch_bounds__(RowPerWarp::kThreads) cost_paired_kernel(PairC
     x_square += x * x, y_square += y * y;
   }
   sum = warp_fold<SumFold>(sum);
-  if (cost.distance == Distance::Indicator) sum = fminf(sum, 1.f);
   const float product = sqrtf(warp_fold<SumFold>(x_square)) * sqrtf(warp_fold<SumFold>(y_square));
   if (RowPerWarp::lane() == 0) {
     c[i] = cost.beta * finish_distance(cost.distance, sum, product) - cost.reward[i];
