@@ -53,6 +53,8 @@ void bellman_residual(Context& ctx, const BellmanResidual& op) {
   check_vector(name, "y", op.y, n);
   if (n == 0) return;
   ctx.on_gpu() ? cuda::bellman_residual(ctx, op) : cpu::bellman_residual(ctx, op);
+  check_values(ctx, name, "y", op.y,
+               {{"v", op.v}, {"v_next", op.v_next}, {"u", op.u}, {"discount", op.discount}});
 }
 
 void policy_weights(Context& ctx, const PolicyWeights& op) {

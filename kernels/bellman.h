@@ -23,7 +23,8 @@ struct Bellman {
 };
 void bellman(Context& ctx, const Bellman& op);
 
-// y_i as above, for a part of the data set (any number of parts, in any order).
+// y_i as above, for a part of the data set (any number of parts, in any order). NaN is NotFinite on the CPU, and NaN in
+// y_i alone on a GPU.
 struct BellmanResidual {
   Vec<const float> v, v_next, u, discount;
   float eps;
@@ -32,7 +33,8 @@ struct BellmanResidual {
 void bellman_residual(Context& ctx, const BellmanResidual& op);
 
 // Weights of behaviour cloning over the whole data set, largest 1: Kl exp(y - max y); chi2 relu(y) / max,
-// exact chi2 relu(y + 1) / max (all zero when nothing is positive).
+// exact chi2 relu(y + 1) / max (all zero when nothing is positive). No y, no weights. A largest y that is not finite
+// is NotFinite on the CPU.
 struct PolicyWeights {
   Vec<const float> y;  // (n)
   Divergence divergence;

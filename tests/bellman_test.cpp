@@ -154,6 +154,32 @@ TEST_P(BellmanOp, ResidualMatchesReference) {
   }
 }
 
+TEST_P(BellmanOp, ResidualNamesAValueThatIsNan) {
+  const std::pair<const char*, std::vector<float> Inputs<float>::*> fields[] = {
+      {"v", &Inputs<float>::v},
+      {"v_next", &Inputs<float>::v_next},
+      {"u", &Inputs<float>::u},
+      {"discount", &Inputs<float>::discount}};
+  for (const auto& [field, values] : fields) {
+    SCOPED_TRACE(field);
+    Inputs<float> in = make(9001, 1, Data::Normal, 0.5f);
+    (in.*values)[8999] = NAN;
+    const auto residual = [&] {
+      return run(0, [&](OpRun& op) {
+        bellman_residual(op.ctx, {op.in(in.v), op.in(in.v_next), op.in(in.u), op.in(in.discount), in.eps,
+                                  op.out("y", 9001)});
+      })["y"];
+    };
+    if (GetParam() == Backend::Cpu) {
+      expect_error(ErrorCode::NotFinite, std::string("bellman_residual: ") + field + " is nan in row 8999",
+                   [&] { residual(); });
+    } else {  // a GPU is not read back
+      const std::vector<float> y = residual();
+      for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i == 8999) << i;
+    }
+  }
+}
+
 template <class T>
 std::vector<T> weights(const std::vector<T>& y, Divergence divergence) {
   std::vector<T> w;
@@ -200,6 +226,15 @@ TEST_P(BellmanOp, PolicyWeightsAreZeroWhenNothingIsPositive) {
   }
 }
 
+TEST_P(BellmanOp, NoPolicyWeightsOfNothing) {
+  for (Divergence divergence : kDivergences) {
+    const Outputs got = run(bellman_scratch_bytes(0), [&](OpRun& op) {
+      policy_weights(op.ctx, {op.in(std::vector<float>()), divergence, op.out("w", 0)});
+    });
+    EXPECT_TRUE(got["w"].empty());
+  }
+}
+
 TEST_P(BellmanOp, RejectsWhatItCannotDo) {
   const auto attempt = [&](const Inputs<float>& in) {
     run(1 << 12, [&](OpRun& op) { call(op, in, Divergence::Kl); });
@@ -214,6 +249,18 @@ TEST_P(BellmanOp, RejectsWhatItCannotDo) {
   Inputs<float> in = make(3, 1, Data::Normal, 0.5f);
   in.u.pop_back();
   expect_error(ErrorCode::InvalidArgument, "bellman: u has 2 values, expected 3", [&] { attempt(in); });
+  in.u = in.v;
+  for (const float eps : {0.f, -1.f, NAN, INFINITY}) {
+    expect_error(ErrorCode::InvalidArgument, "bellman_residual: eps is", [&] {
+      run(0, [&](OpRun& op) {
+        bellman_residual(
+            op.ctx, {op.in(in.v), op.in(in.v_next), op.in(in.u), op.in(in.discount), eps, op.out("y", 3)});
+      });
+    });
+  }
+  expect_error(ErrorCode::InvalidArgument, "policy_weights: w has 2 values, expected 3", [&] {
+    run(1 << 12, [&](OpRun& op) { policy_weights(op.ctx, {op.in(in.v), Divergence::Kl, op.out("w", 2)}); });
+  });
 }
 
 TEST_P(BellmanOp, NamesAValueThatIsNotFinite) {
