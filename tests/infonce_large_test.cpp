@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// Copyright (c) 2026 The pwdice authors
+
+// Large batches: what they need, and single rows against double.
+#include <cmath>
+
+#include "infonce_case.h"
+
+namespace pwdice::test {
+namespace {
+
+using Case = InfoNceProblem;
+
+TEST(InfoNceMemory, GrowsLinearlyAndStaysBelow64MiB) {
+  Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = 1 << 10});
+  const size_t small = infonce_scratch_bytes(ctx, 4096, 32), large = infonce_scratch_bytes(ctx, 65536, 32);
+  EXPECT_LT(large, size_t{64} << 20);
+  EXPECT_LT(large, 17 * small);
+  EXPECT_LT(infonce_scratch_bytes(ctx, 65536, 128), size_t{256} << 20);
+}
+
+// lse and A_i of single rows in double: what a row needs is O(n d).
+struct RowCheck {
+  const Matrix<double> v1, v2;
+  std::vector<double> inv1, inv2;
+
+  double score(int64_t i, int64_t j) const {
+    double s = 0;
+    for (int64_t k = 0; k < v1.cols; ++k) s += v1(i, k) * v2(j, k);
+    return s * inv1[static_cast<size_t>(i)] * inv2[static_cast<size_t>(j)];
+  }
+  double lse(int64_t i) const {
+    std::vector<double> row;
+    for (int64_t j = 0; j < v2.rows; ++j) row.push_back(10 * score(i, j));
+    return reference::logsumexp(row);
+  }
+};
+
+RowCheck row_check(const Case& c) {
+  Matrix<double> v1(c.n, c.d, c.v1), v2(c.n, c.d, c.v2);
+  auto inv1 = inverse_norms(v1, true), inv2 = inverse_norms(v2, true);
+  return {std::move(v1), std::move(v2), std::move(inv1), std::move(inv2)};
+}
+
+class InfoNceLarge : public testing::TestWithParam<Backend> {
+ protected:
+  static constexpr size_t kScratch = size_t{64} << 20;
+};
+INSTANTIATE_TEST_SUITE_P(, InfoNceLarge, testing::ValuesIn(large_test_backends()), backend_name);
+
+TEST_P(InfoNceLarge, RowsOf65536PairsMatchDouble) {
+  const Case c(65536, 8, Data::Normal, {ScoreMetric::Identity, true, 10.f});
+  Context ctx({.backend = GetParam(), .threads = 2, .scratch_bytes = kScratch});
+  OpRun op(ctx, 0);
+  infonce_forward(ctx, {c.in(op), op.out("lse", c.n), op.out("loss", 1)});
+  const std::vector<float> lse = op.finish()["lse"];
+  const RowCheck check = row_check(c);
+  for (int64_t i : {0, 31999, 65535}) EXPECT_NEAR(lse[static_cast<size_t>(i)], check.lse(i), 2e-5) << i;
+}
+
+// Beyond 16384 rows the blocks of the softmax are lower; a row of d_v1 is checked against double.
+TEST_P(InfoNceLarge, TrainsWithLowBlocks) {
+  const Case c(16500, 8, Data::Normal, {ScoreMetric::Identity, true, 10.f});
+  Context ctx({.backend = GetParam(), .threads = 2, .scratch_bytes = kScratch});
+  OpRun op(ctx, 0);
+  run_train(op, c);
+  const std::vector<float> d_v1 = op.finish()["d_v1"];
+  const RowCheck check = row_check(c);
+  for (int64_t i : {0, 9001, 16499}) {
+    const double lse = check.lse(i), inv = check.inv1[static_cast<size_t>(i)];
+    std::vector<double> d_z(8), z(8);
+    for (int64_t j = 0; j < c.n; ++j) {
+      const double g = (std::exp(10 * check.score(i, j) - lse) - (i == j)) * 10 / static_cast<double>(c.n);
+      for (int64_t k = 0; k < 8; ++k) {
+        d_z[static_cast<size_t>(k)] += g * check.v2(j, k) * check.inv2[static_cast<size_t>(j)];
+      }
+    }
+    double along = 0, largest = 0;
+    for (int64_t k = 0; k < 8; ++k) {
+      z[static_cast<size_t>(k)] = check.v1(i, k) * inv;
+      along += z[static_cast<size_t>(k)] * d_z[static_cast<size_t>(k)];
+    }
+    for (double v : d_z) largest = std::max(largest, std::abs(v * inv));
+    for (size_t k = 0; k < 8; ++k) {
+      EXPECT_NEAR(d_v1[static_cast<size_t>(i) * 8 + k], (d_z[k] - z[k] * along) * inv, 2e-5 * largest) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pwdice::test
