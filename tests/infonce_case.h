@@ -41,6 +41,10 @@ inline void run_train(OpRun& op, const InfoNceProblem& c) {
                          op.out("d_v2", c.n, c.d), op.out("d_w0", c.d, c.d, c.d + 4)});
 }
 
+inline void run_forward(OpRun& op, const InfoNceProblem& c) {
+  infonce_forward(op.ctx, {c.in(op), op.out("lse", c.n), op.out("loss", 1)});
+}
+
 inline void run_separate(OpRun& op, const InfoNceProblem& c, float d_loss) {
   const Vec<float> lse = op.out("lse", c.n);
   const InfoNce in = c.in(op);

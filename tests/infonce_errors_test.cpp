@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The pwdice authors
 
 // What InfoNCE refuses, and what becomes of values that are not finite.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -29,17 +30,67 @@ TEST_P(InfoNceErrors, RejectsWhatItCannotDo) {
   expect_error(ErrorCode::InvalidArgument, "inv_tau is nan", [&] { train(4, 8, NAN); });
 }
 
+struct Field {
+  std::string name;
+  std::vector<float> Case::*values;
+};
+const Field kFields[] = {{"v1", &Case::v1}, {"v2", &Case::v2}, {"w0", &Case::w0}};
+
 TEST_P(InfoNceErrors, NamesAValueThatIsNotFinite) {
-  if (GetParam() != Backend::Cpu) return;  // a GPU is not read back; there the guard of adam protects
-  for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
-    Case c(26, 16);
-    c.v2[5 * 16 + 2] = bad;
-    expect_error(ErrorCode::NotFinite, "in row 5, column 2", [&] {
-      run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_train(op, c); });
+  for (const Field& field : kFields) {
+    for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+      SCOPED_TRACE(field.name);
+      Case c(26, 16);
+      (c.*field.values)[5 * 16 + 2] = bad;
+      const size_t scratch = infonce_scratch_bytes(context(), c.n, c.d);
+      const auto train = [&] { return run(scratch, [&](OpRun& op) { run_train(op, c); }); };
+      const auto forward = [&] { return run(scratch, [&](OpRun& op) { run_forward(op, c); }); };
+      if (GetParam() == Backend::Cpu) {
+        const std::string part =
+            field.name + (std::isnan(bad) ? " is nan" : " is inf") + " in row 5, column 2";
+        expect_error(ErrorCode::NotFinite, "infonce_train: " + part, [&] { train(); });
+        expect_error(ErrorCode::NotFinite, "infonce_forward: " + part, [&] { forward(); });
+      } else {  // a GPU is not read back; there the guard of adam protects
+        EXPECT_FALSE(std::isfinite(train().value("loss")));
+        EXPECT_FALSE(std::isfinite(forward().value("loss")));
+      }
+    }
+  }
+}
+
+bool has_nan(const std::vector<float>& values) {
+  return std::any_of(values.begin(), values.end(), [](float v) { return std::isnan(v); });
+}
+
+TEST_P(InfoNceErrors, BackwardLosesNoNan) {
+  const Case clean(26, 16);
+  const std::vector<float> good = clean.expected<float>().lse;
+  const size_t scratch = infonce_scratch_bytes(context(), clean.n, clean.d);
+  const auto backward = [&](const Case& c, const std::vector<float>& lse, float d_loss) {
+    return run(scratch, [&](OpRun& op) {
+      infonce_backward(op.ctx, {c.in(op), op.in(lse), op.in(d_loss), op.out("d_v1", c.n, c.d),
+                                op.out("d_v2", c.n, c.d), op.out("d_w0", c.d, c.d)});
     });
-    expect_error(ErrorCode::NotFinite, "infonce_forward: v2 is", [&] {
-      run(infonce_scratch_bytes(context(), c.n, c.d), [&](OpRun& op) { run_separate(op, c, 1.f); });
-    });
+  };
+  const auto expect_nan = [](const Outputs& got) {
+    for (const char* output : {"d_v1", "d_v2", "d_w0"}) EXPECT_TRUE(has_nan(got[output])) << output;
+  };
+  for (const Field& field : kFields) {
+    SCOPED_TRACE(field.name);
+    Case c = clean;
+    (c.*field.values)[5 * 16 + 2] = NAN;
+    expect_nan(backward(c, good, 1.f));
+  }
+  std::vector<float> bad = good;
+  bad[7] = NAN;
+  if (GetParam() == Backend::Cpu) {
+    expect_error(ErrorCode::NotFinite, "infonce_backward: lse is nan in row 7",
+                 [&] { backward(clean, bad, 1.f); });
+    expect_error(ErrorCode::NotFinite, "infonce_backward: d_loss is nan in row 0",
+                 [&] { backward(clean, good, NAN); });
+  } else {  // a GPU is not read back
+    expect_nan(backward(clean, bad, 1.f));
+    expect_nan(backward(clean, good, NAN));
   }
 }
 

@@ -68,6 +68,17 @@ TEST_P(InfoNceMatch, HugeTinyAndEqualEmbeddings) {
   for (Data data : {Data::Huge, Data::Tiny, Data::Equal}) check(Case(53, 16, data));
 }
 
+// Scores of zero all over, or along one direction.
+TEST_P(InfoNceMatch, ZeroMetric) {
+  for (ScoreMetric metric : {ScoreMetric::Gram, ScoreMetric::Plain}) {
+    Case c(29, 16, Data::Normal, {metric, true, 0.5f});
+    std::fill_n(c.w0.begin() + 3 * c.d, c.d, 0.f);
+    check(c);
+    std::fill(c.w0.begin(), c.w0.end(), 0.f);
+    check(c);
+  }
+}
+
 // The op calculates without subnormal numbers; its caller goes on with them.
 TEST_P(InfoNceOp, LeavesTheCallersNumbersAlone) {
   const Case c(61, 16);
