@@ -5,6 +5,7 @@
 #include "backends.h"
 #include "check.h"
 #include "cpu/mlp.h"
+#include "finite.h"
 
 namespace pwdice {
 
@@ -29,6 +30,8 @@ void gradient_penalty(Context& ctx, const GradientPenalty& op) {
   check_vector(name, "d_b2", op.d_b2, m);
   check_vector(name, "d_w3", op.d_w3, m);
   ctx.on_gpu() ? cuda::gradient_penalty(ctx, op) : cpu::gradient_penalty(ctx, op);
+  check_loss(ctx, name, op.loss,
+             {{"x", op.x}, {"w1", op.w1}, {"b1", op.b1}, {"w2", op.w2}, {"b2", op.b2}, {"w3", op.w3}});
 }
 
 size_t gradient_penalty_scratch_bytes(const Context& ctx, int64_t n, int64_t d, int64_t m) {

@@ -238,12 +238,28 @@ TEST_P(GradientPenalty, ZeroGradientHasPenaltyLambdaAndNoDerivative) {
   }
 }
 
-TEST_P(GradientPenalty, NanInABatchReachesTheLoss) {
-  Problem p({5, 4, 6}, Activation::Tanh);
-  p.x[6] = std::numeric_limits<float>::quiet_NaN();
-  const Outputs got = run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); });
-  EXPECT_TRUE(std::isnan(got.value("loss")));
-  EXPECT_TRUE(std::isnan(got["d_w2"][0]));
+TEST_P(GradientPenalty, NamesAValueThatIsNan) {
+  struct Field {
+    std::string name, where;
+    std::vector<float> Problem::*values;
+  };
+  const Field fields[] = {{"x", "0, column 3", &Problem::x}, {"w1", "0, column 3", &Problem::w1},
+                          {"b1", "3", &Problem::b1},         {"w2", "0, column 3", &Problem::w2},
+                          {"b2", "3", &Problem::b2},         {"w3", "3", &Problem::w3}};
+  for (const Field& field : fields) {
+    SCOPED_TRACE(field.name);
+    Problem p({5, 4, 6}, Activation::Tanh);
+    (p.*field.values)[3] = std::numeric_limits<float>::quiet_NaN();
+    const auto penalty = [&] { return run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); }); };
+    if (GetParam() == Backend::Cpu) {
+      expect_error(ErrorCode::NotFinite, "gradient_penalty: " + field.name + " is nan in row " + field.where,
+                   [&] { penalty(); });
+    } else {  // a GPU is not read back; there the guard of adam protects
+      const Outputs got = penalty();
+      EXPECT_TRUE(std::isnan(got.value("loss")));
+      EXPECT_TRUE(std::isnan(got["d_w2"][3]));
+    }
+  }
 }
 
 TEST_P(GradientPenalty, RefusesWrongShapes) {

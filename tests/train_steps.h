@@ -95,8 +95,9 @@ class DiscriminatorStep : public TrainStep {
     const Vec<float> u = tape_.arena().take<float>(n);
     sample_real(ctx_, {stream_, counter_.view(), u});
     mix_rows(ctx_, {batch.slice_rows(0, n), batch.slice_rows(n, n), u, mixed});
+    const Tensor penalty = gradient_penalty(tape_, mixed, net_, 10.0f);
     const Tensor logits = mlp(tape_, tape_.constant(batch), net_);
-    return add(tape_, bce(tape_, logits, n), gradient_penalty(tape_, mixed, net_, 10.0f));
+    return add(tape_, bce(tape_, logits, n), penalty);
   }
 
  private:
