@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The pwdice authors
 
 // What the transport ops refuse, and what becomes of values that are not finite.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -16,29 +17,34 @@ class TransportErrors : public TransportCase {};
 INSTANTIATE_TEST_SUITE_P(, TransportErrors, testing::ValuesIn(test_backends()), backend_name);
 
 TEST_P(TransportErrors, RejectsWhatItCannotDo) {
-  const auto with = [](auto change) {
-    Case c(4, 3, 2);
-    change(c);
-    return c;
-  };
-  const auto expect = [&](const char* part, auto change) {
-    expect_error(ErrorCode::InvalidArgument, part, [&] { run_joint(with(change)); });
-  };
-  expect("eps is 0", [](Case& c) { c.eps = 0.f; });
-  expect("eps is -0.5", [](Case& c) { c.eps = -0.5f; });
-  expect("eps is inf", [](Case& c) { c.eps = INFINITY; });
-  expect("transport_joint: b has 2 values, expected 3", [](Case& c) { c.b.pop_back(); });
-  expect("reward has 3 values, expected 4", [](Case& c) { c.reward.pop_back(); });
-  expect_error(ErrorCode::InvalidArgument, "0 states and 3 expert states", [&] { run_joint(Case(0, 3, 2)); });
-  expect_error(ErrorCode::InvalidArgument, "x has 4 rows, y has 3",
+  for (const TransportTerm& term : transport_terms()) {
+    const auto expect = [&](const std::string& part, int64_t n, int64_t m, auto change) {
+      Case c(n, m, 2);
+      change(c);
+      expect_error(ErrorCode::InvalidArgument, term.name + ": " + part, [&] { run_term(term, c); });
+    };
+    expect("eps is 0, expected a positive number", 3, 3, [](Case& c) { c.eps = 0.f; });
+    expect("eps is -0.5", 3, 3, [](Case& c) { c.eps = -0.5f; });
+    expect("eps is inf", 3, 3, [](Case& c) { c.eps = INFINITY; });
+    expect("eps is nan", 3, 3, [](Case& c) { c.eps = NAN; });
+    expect("beta is nan", 3, 3, [](Case& c) { c.beta = NAN; });
+    expect("a has 2 values, expected 3", 3, 3, [](Case& c) { c.a.pop_back(); });
+    expect("reward has 2 values, expected 3", 3, 3, [](Case& c) { c.reward.pop_back(); });
+    if (term.with_b) expect("b has 2 values, expected 3", 3, 3, [](Case& c) { c.b.pop_back(); });
+    if (term.with_q) expect("q has 2 values, expected 3", 3, 3, [](Case& c) { c.q.pop_back(); });
+    expect("0 states and 3 expert states, expected at least 1 of each", 0, 3, [](Case&) {});
+    expect("3 states and 0 expert states, expected at least 1 of each", 3, 0, [](Case&) {});
+    if (!term.with_q || GetParam() != Backend::Cpu) continue;  // the values of q are not read back from a GPU
+    expect("the weights q sum to 0", 3, 3, [](Case& c) { std::fill(c.q.begin(), c.q.end(), 0.f); });
+    expect("the weights q sum to 3", 3, 3, [](Case& c) { std::fill(c.q.begin(), c.q.end(), 1.f); });
+    expect("q is -0.5 in row 1", 3, 3, [](Case& c) { c.q[1] = -0.5f; });
+    expect("q is nan in row 2", 3, 3, [](Case& c) { c.q[2] = NAN; });
+    expect("the weights q sum to inf", 3, 3, [](Case& c) { c.q[0] = INFINITY; });
+  }
+  expect_error(ErrorCode::InvalidArgument, "transport_paired: x has 4 rows, y has 3",
                [&] { run_paired(Case(4, 3, 2), Divergence::Kl); });
-  expect_error(ErrorCode::InvalidArgument, "the divergence is KL",
+  expect_error(ErrorCode::InvalidArgument, "transport_chi2: the divergence is KL",
                [&] { run_chi2(Case(4, 3, 2), Divergence::Kl); });
-  if (GetParam() != Backend::Cpu) return;  // the values of q are not read back from a GPU
-  expect("the weights q sum to 0", [](Case& c) { std::fill(c.q.begin(), c.q.end(), 0.f); });
-  expect("the weights q sum to 3", [](Case& c) { std::fill(c.q.begin(), c.q.end(), 1.f); });
-  expect("q is -0.5 in row 1", [](Case& c) { c.q[1] = -0.5f; });
-  expect("q is nan in row 2", [](Case& c) { c.q[2] = NAN; });
 }
 
 TEST_P(TransportErrors, NamesAValueThatIsNan) {
