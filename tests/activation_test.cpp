@@ -41,6 +41,19 @@ TEST_P(ActivationBackwardTest, MatchesReference) {
   }
 }
 
+// Chunks of 16384 values on the CPU, so that two threads share the work.
+TEST_P(ActivationBackwardTest, SeveralChunks) {
+  const int64_t n = 2000, d = 17;
+  const auto y = uniform(n * d, -1.f, 1.f, 1), d_y = normal(n * d, 2);
+  for (Activation act : kActivations) {
+    const Outputs got = run(0, [&](OpRun& op) {
+      activation_backward(
+          op.ctx, {op.in(y, n, d, d + 1), op.in(d_y, n, d, d + 2), act, op.out("d_pre", n, d, d + 3)});
+    });
+    expect_close(got["d_pre"], backward<double>(act, y, d_y), backward<float>(act, y, d_y));
+  }
+}
+
 TEST_P(ActivationBackwardTest, AgreesWithCentralDifferences) {
   const std::vector<float> pre = normal(40, 3), c = normal(40, 4);
   for (Activation act : kActivations) {

@@ -56,6 +56,17 @@ TEST_P(PairwiseCost, MatrixMatchesReferenceForEveryDistance) {
   }
 }
 
+// Several owners of rows and of columns on the CPU, so that two threads share the work (kernels/cpu/pair_plan.h).
+TEST_P(PairwiseCost, MatrixOfSeveralOwners) {
+  for (Distance distance : {Distance::SquaredEuclidean, Distance::Manhattan}) {
+    const Case c(300, 1100, 3, distance);
+    const Outputs got = run(pair_cost_scratch_bytes(context(), c.n, c.m, c.d), [&](OpRun& op) {
+      cost_matrix(op.ctx, {c.cost(op), op.out("c", c.n, c.m, c.m + 1)});
+    });
+    expect_close(got["c"], c.expected<double>().data, c.expected<float>().data);
+  }
+}
+
 TEST_P(PairwiseCost, PairedIsTheDiagonal) {
   for (Distance distance : reference::kDistances) {
     for (int64_t n : {0, 1, 13, 600}) {
