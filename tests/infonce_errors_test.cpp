@@ -45,6 +45,24 @@ TEST_P(InfoNceErrors, RejectsWidthsItHasNoTilesFor) {
   }
 }
 
+TEST_P(InfoNceErrors, TooLittleScratchLeavesTheOutputs) {
+  const Case c(61, 16);
+  const std::vector<float> lse = c.expected<float>().lse;
+  const size_t enough = infonce_scratch_bytes(context(), c.n, c.d);
+  for (size_t bytes : {size_t{0}, enough / 2, enough - Scratch::kAlign}) {
+    if (GetParam() != Backend::Cpu && bytes > enough / 2)
+      continue;  // a GPU needs all of it for large n alone
+    expect_too_little_scratch(context(), "infonce_train", bytes, [&](OpRun& op) { run_train(op, c); });
+  }
+  for (size_t bytes : {size_t{0}, enough / 16}) {  // they need less
+    expect_too_little_scratch(context(), "infonce_forward", bytes, [&](OpRun& op) { run_forward(op, c); });
+    expect_too_little_scratch(context(), "infonce_backward", bytes, [&](OpRun& op) {
+      infonce_backward(op.ctx, {c.in(op), op.in(lse), op.in(1.f), op.out("d_v1", c.n, c.d),
+                                op.out("d_v2", c.n, c.d), op.out("d_w0", c.d, c.d)});
+    });
+  }
+}
+
 struct Field {
   std::string name;
   std::vector<float> Case::*values;

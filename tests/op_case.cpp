@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The pwdice authors
 #include "op_case.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -174,6 +175,22 @@ void expect_same_bits_on_many_threads(const std::function<size_t(const Context&)
   const Outputs want = run_once(one, 0, scratch_bytes(one), body);
   for (int round = 0; round < 30 && !testing::Test::HasFailure(); ++round) {
     expect_same_bits(want, run_once(many, 0, scratch_bytes(many), body), "on 7 threads");
+  }
+}
+
+void expect_too_little_scratch(Context& ctx, const std::string& name, size_t bytes,
+                               const std::function<void(OpRun&)>& body) {
+  SCOPED_TRACE(name + " with " + std::to_string(bytes) + " bytes");
+  ScratchScope scope(ctx.scratch());
+  limit_scratch(ctx, bytes);
+  const size_t used = ctx.scratch().used();
+  OpRun op(ctx, 0);
+  expect_error(ErrorCode::OutOfMemory, name + ": needs", [&] { body(op); });
+  EXPECT_EQ(ctx.scratch().used(), used) << "the op kept scratch";
+  for (const Outputs::Item& item : op.finish().items) {
+    EXPECT_TRUE(
+        std::all_of(item.bytes.begin(), item.bytes.end(), [](unsigned char b) { return b == kPoison; }))
+        << item.name << " was written";
   }
 }
 

@@ -137,6 +137,11 @@ class OpTest : public testing::TestWithParam<Backend> {
 void expect_same_bits_on_many_threads(const std::function<size_t(const Context&)>& scratch_bytes,
                                       const std::function<void(OpRun&)>& body);
 
+// With `bytes` of scratch, too few: the op throws OutOfMemory, names itself, gives back what it took and leaves its
+// outputs alone.
+void expect_too_little_scratch(Context& ctx, const std::string& name, size_t bytes,
+                               const std::function<void(OpRun&)>& body);
+
 // -- comparing --------------------------------------------------------------------------------------------
 
 // The largest error of `got` is at most 4 times that of plain float code on the same data, plus 4 ulp of the

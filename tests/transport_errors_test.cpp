@@ -47,6 +47,17 @@ TEST_P(TransportErrors, RejectsWhatItCannotDo) {
                [&] { run_chi2(Case(4, 3, 2), Divergence::Kl); });
 }
 
+// transport_scratch_bytes() is enough for the term that needs most: too little for all of them is nothing at all, and for
+// those over all pairs what the first of their buffers takes.
+TEST_P(TransportErrors, TooLittleScratchLeavesTheOutputs) {
+  const Case c(70, 70, 5);
+  for (const TransportTerm& term : transport_terms()) {
+    expect_too_little_scratch(context(), term.name, 0, [&](OpRun& op) { term.call(op, c); });
+    if (term.name == "transport_paired") continue;
+    expect_too_little_scratch(context(), term.name, 2048, [&](OpRun& op) { term.call(op, c); });
+  }
+}
+
 TEST_P(TransportErrors, NamesAValueThatIsNan) {
   struct Field {
     std::string name;
