@@ -109,11 +109,16 @@ std::vector<float> GoldenFile::input(const std::string& name) const {
 }
 
 std::vector<fs::path> golden_paths() {
-  std::vector<fs::path> directories{PWDICE_GOLDEN_OPS}, paths;
-  if (const char* more = std::getenv("PWDICE_GOLDEN_DIR")) directories.push_back(fs::path(more) / "ops");
-  for (const fs::path& directory : directories) {
-    if (!fs::is_directory(directory)) throw std::runtime_error(directory.string() + " is not a directory");
+  std::vector<fs::path> paths;
+  const auto add = [&](const fs::path& directory) {
     for (const auto& entry : fs::directory_iterator(directory)) paths.push_back(entry.path());
+  };
+  add(PWDICE_GOLDEN_OPS);
+  const char* given = std::getenv("PWDICE_GOLDEN_DIR");
+  if (given && *given) {
+    if (!fs::is_directory(given))
+      throw std::runtime_error(std::string("PWDICE_GOLDEN_DIR: ") + given + " is not a directory");
+    if (const fs::path ops = fs::path(given) / "ops"; fs::is_directory(ops)) add(ops);
   }
   std::sort(paths.begin(), paths.end());
   return paths;
@@ -127,6 +132,7 @@ std::vector<GoldenFile> golden_files(const std::string& prefix, const std::strin
     if (!except.empty() && stem.compare(prefix.size(), except.size(), except) == 0) continue;
     files.emplace_back(path);
   }
+  if (files.empty()) throw std::runtime_error("there is no golden file named " + prefix + "*.h5");
   return files;
 }
 

@@ -49,10 +49,12 @@ void expect_golden(const GoldenFile& file, const Outputs& got);
 // Every tensor of the file was an input or was compared: a misspelt name must not pass for agreement.
 void expect_all_used(const GoldenFile& file);
 
-// All golden files: those of this directory's golden/ops, and of $PWDICE_GOLDEN_DIR/ops when that is set.
+// All golden files: those of this directory's golden/ops, and of $PWDICE_GOLDEN_DIR/ops when that is set. A given
+// directory must be there, but may hold other kinds of golden files alone, as for the tests of tabular/.
 std::vector<std::filesystem::path> golden_paths();
 
-// Those whose name begins with `prefix` and goes on with something else than `except`.
+// Those whose name begins with `prefix` and goes on with something else than `except`. Throws when there is none: a test
+// without files would pass.
 std::vector<GoldenFile> golden_files(const std::string& prefix, const std::string& except = "");
 
 }  // namespace pwdice::test

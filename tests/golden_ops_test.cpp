@@ -3,8 +3,12 @@
 
 // Every op against the values another implementation computed in double. Each test takes all files of its
 // kind.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <optional>
 
 #include "../kernels/adam.h"
 #include "../kernels/bce.h"
@@ -44,10 +48,46 @@ TEST(GoldenFiles, EveryFileIsKnown) {
   }
 }
 
+TEST(GoldenFiles, NoFileIsAnError) {
+  EXPECT_THROW(golden_files("no_such_op"), std::runtime_error);
+  EXPECT_FALSE(golden_files("transport_eps").empty());
+}
+
+// PWDICE_GOLDEN_DIR for as long as this lives.
+class GivenDirectory {
+ public:
+  explicit GivenDirectory(const std::string& value) {
+    if (const char* outer = std::getenv(kName)) outer_ = outer;
+    setenv(kName, value.c_str(), 1);
+  }
+  ~GivenDirectory() { outer_ ? setenv(kName, outer_->c_str(), 1) : unsetenv(kName); }
+  GivenDirectory(const GivenDirectory&) = delete;
+  GivenDirectory& operator=(const GivenDirectory&) = delete;
+
+ private:
+  static constexpr const char* kName = "PWDICE_GOLDEN_DIR";
+  std::optional<std::string> outer_;
+};
+
+TEST(GoldenFiles, AGivenDirectoryAddsItsOps) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(testing::TempDir()) / ("golden_given_" + std::to_string(getpid()));
+  fs::create_directories(root);
+  const auto count = [](const std::string& directory) {
+    const GivenDirectory given(directory);
+    return golden_paths().size();
+  };
+  const size_t ours = count("");
+  EXPECT_EQ(count(root), ours);  // only other kinds of files in it
+  fs::create_directory(root / "ops");
+  fs::copy_file(golden_files("costs").front().path(), root / "ops" / "costs.h5");
+  EXPECT_EQ(count(root), ours + 1);
+  fs::remove_all(root);
+  EXPECT_THROW(count(root), std::runtime_error);
+}
+
 TEST_P(GoldenOps, Adam) {
-  const auto files = golden_files("adam_wd_");
-  ASSERT_FALSE(files.empty());
-  for (const GoldenFile& file : files) {
+  for (const GoldenFile& file : golden_files("adam_wd_")) {
     SCOPED_TRACE(file.path());
     const int64_t steps = file.rows("grads"), n = file.cols("grads");
     const auto grads = file.input("grads");
@@ -119,9 +159,7 @@ TEST_P(GoldenOps, Policy) {
 }
 
 TEST(GoldenReward, IsTheLogitUpToAConstant) {
-  const auto files = golden_files("reward_alpha_");
-  ASSERT_FALSE(files.empty());
-  for (const GoldenFile& file : files) {
+  for (const GoldenFile& file : golden_files("reward_alpha_")) {
     SCOPED_TRACE(file.path());
     std::vector<float> reward;
     for (float z : file.input("z"))
@@ -132,9 +170,7 @@ TEST(GoldenReward, IsTheLogitUpToAConstant) {
 }
 
 TEST_P(GoldenOps, InfoNce) {
-  const auto files = golden_files("infonce_");
-  ASSERT_FALSE(files.empty());
-  for (const GoldenFile& file : files) {
+  for (const GoldenFile& file : golden_files("infonce_")) {
     SCOPED_TRACE(file.path());
     const int64_t n = file.rows("v1"), d = file.cols("v1");
     const auto v1 = file.input("v1"), v2 = file.input("v2"), w0 = file.input("W0");
@@ -185,9 +221,7 @@ TEST_P(GoldenOps, Costs) {
 }
 
 TEST_P(GoldenOps, Transport) {
-  const auto files = golden_files("transport_eps");
-  ASSERT_FALSE(files.empty());
-  for (const GoldenFile& file : files) {
+  for (const GoldenFile& file : golden_files("transport_eps")) {
     SCOPED_TRACE(file.path());
     const int64_t n = file.rows("gI"), m = file.rows("gE"), d = file.cols("gI");
     const float eps = number(file, "eps");
@@ -210,9 +244,7 @@ TEST_P(GoldenOps, Transport) {
 }
 
 TEST_P(GoldenOps, TransportPaired) {
-  const auto files = golden_files("transport_paired_eps");
-  ASSERT_FALSE(files.empty());
-  for (const GoldenFile& file : files) {
+  for (const GoldenFile& file : golden_files("transport_paired_eps")) {
     SCOPED_TRACE(file.path());
     const int64_t n = file.rows("gI"), d = file.cols("gI");
     expect_golden(
@@ -227,9 +259,7 @@ TEST_P(GoldenOps, TransportPaired) {
 }
 
 TEST_P(GoldenOps, Bellman) {
-  const auto files = golden_files("bellman_eps");
-  ASSERT_FALSE(files.empty());
-  for (const GoldenFile& file : files) {
+  for (const GoldenFile& file : golden_files("bellman_eps")) {
     SCOPED_TRACE(file.path());
     const int64_t n = file.size("v");
     const float eps = number(file, "eps");
