@@ -32,8 +32,8 @@ struct InfoNceForward {
 void infonce_forward(Context& ctx, const InfoNceForward& op);
 
 // G = (softmax(s) - 1)/n: d_z1 = G z2 M^T, d_z2 = G^T z1 M, d_M = z1^T G z2 (times inv_tau), then through M(W0)
-// and the normalisation. Tiles of s are recomputed from lse. What is not finite in lse or d_loss is NotFinite on the CPU;
-// NaN in v1, v2 or w0, which forward has refused, gives NaN in all three gradients.
+// and the normalisation. Tiles of s are recomputed from lse. What is not finite in lse or d_loss is NotFinite on
+// the CPU; NaN in v1, v2 or w0, which forward has refused, gives NaN in all three gradients.
 struct InfoNceBackward {
   InfoNce in;
   Vec<const float> lse;     // (n)
@@ -53,9 +53,9 @@ struct InfoNceTrain {
 };
 void infonce_train(Context& ctx, const InfoNceTrain& op);
 
-// Enough for each of the three; O(n d). On the CPU below 64 MiB at n = 65,536 and d = 32, whatever the number of threads;
-// there each further 8 of d take 10 MiB (in steps of two vectors), so that d = 128 needs three times as much. A GPU takes
-// eight matrices of n x d, d rounded up to 32, 64 or 128.
+// Enough for each of the three; O(n d). On the CPU below 64 MiB at n = 65,536 and d = 32, for any number of
+// threads; there each further 8 of d take 10 MiB (in steps of two vectors), and d = 128 three times as much. A GPU
+// takes 8 to 15 matrices of n x d, the fewer the larger n, d rounded up to 32, 64 or 128.
 size_t infonce_scratch_bytes(const Context& ctx, int64_t n, int64_t d);
 
 }  // namespace pwdice

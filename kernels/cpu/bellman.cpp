@@ -9,7 +9,10 @@
 //   w_i = exp(y_i - max y)     chi2: relu(y_i)/max     exact chi2: relu(y_i + 1)/max
 //
 // Work     chunks of kDivergenceChunk values; d_v holds y, then p.
-// Cost     n exp; about eight passes over n floats, memory bound when n is the whole data set.
+// Numerics v - discount v_next is one FMA, then a difference and a division. D relative to the largest y, its sums
+//          double beyond 512 values; mean(v_init) in double. NaN reaches the loss; weights need a finite largest y.
+// Cost     n exp. Bytes: 56 n for Kl (9 n floats read, 5 n written), 44 n for chi2, 20 n for the residual, 12 n for the
+//          weights; memory bound when n is the whole data set.
 
 #include "../backends.h"
 

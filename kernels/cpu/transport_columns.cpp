@@ -12,6 +12,9 @@
 //             states in one block of memory that stays in the cache: maximum, exp and sum of each, then the
 //             weighted sums d_a. n m (2 d flop + 1 exp); scratch n d floats + a block per thread. Beyond
 //             that: column_lse, then a second sweep for the row sums, twice the work.
+// Bytes       column_lse reads m d floats from L2 for every 24 or 28 rows, x once for every 1024 columns. One sweep
+//             reads n d floats for every block of expert states (24 or 28 up to n = 2300, then 256 KiB of values, never
+//             less than a tile of rows) and passes over the values of a block four times. Two sweeps: column_lse twice.
 // Work        owners by shape; partial sums merged in owner order.
 // Numerics    tiles in units of log 2; running maxima; sums over a block float, over blocks double.
 

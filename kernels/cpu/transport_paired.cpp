@@ -5,7 +5,10 @@
 //
 //   y_i = (a_i + b_i - c_ii)/eps     L = eps D(y)     d_a = d_b = the derivative of D (divergence-inl.h)
 //
-// Cost     n d flop for the cost, n exp; d_a is the only working memory.
+// Numerics the direct form of the distance, y in float, D relative to the largest y with sums in double beyond 512
+//          values. A y of -inf has p = 0; NaN reaches the loss.
+// Cost     3 n d flop for the cost, n exp. Reads 2 n d floats, and n of a, b and the reward; d_a, the only working
+//          memory (it holds c, y, then p), is written four times and read five times for Kl; d_b is a copy of it.
 
 #include "../backends.h"
 

@@ -7,6 +7,10 @@
 //   d_v_i = s_i    d_v_next_i = -discount_i s_i    d_u_i = -s_i    d_v_init = -init_weight / k
 // Work     O(n): one block folds v_init, then y, and an elementwise kernel writes the gradients. y is
 //          recomputed from its inputs rather than stored.
+// Numerics y is float, IEEE division by eps. Kl is a logsumexp with a running maximum (lse.h) and p relative to it;
+//          other sums are float over chunks of 8192 and double over the chunks; v_init is summed in double.
+// Cost     Kl about 3 n exp, chi2 none; bellman loads 8 n floats and k, stores 3 n and k; the residual 4 n and n, the
+//          weights 2 n and n. Bound by memory, for small n by its three launches.
 #include "../bellman.h"
 #include "conjugate.cuh"
 #include "math.cuh"

@@ -16,6 +16,9 @@
 //          the largest score, lse_i - s_ii = log1p of theirs relative to it. s_ii is stored by the sweep
 //          itself, so that scores rounded alike are compared. In TF32 and BF16 the rounded embeddings also
 //          stand in the diagonal term.
+// Cost     forward n^2 (2 d flop + 1 exp), backward n^2 (8 d flop + 2 exp), train the sum of both; 2 n d^2 flop for u
+//          and 4 n d^2 on the way back. d counts as 32, 64 or 128. A sweep loads (n / kRows + splits) n d elements; a
+//          gradient's parts are splits n d floats, written and read once. Scratch (7 + splits) n d floats.
 #include "gemm.h"
 #include "infonce_sweep.h"
 #include "math.cuh"

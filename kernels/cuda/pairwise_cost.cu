@@ -3,6 +3,9 @@
 
 // c_ij = beta dist(x_i, y_j) - reward_i, stored: for inspection, and for pairs taken row by row.
 // Work     matrix: tiles of cost_tile.cuh, a thread stores its 4 x 4 part; paired: one warp per pair.
+// Numerics differences first, then squares or moduli: never negative, no cancellation. NaN stays with its state.
+// Cost     matrix: 3 n m d flop (cosine 2), loads (n / 128) m d + splits n d floats (with d > 32 a block loads its own
+//          rows again for every tile), stores n m. paired: 7 n d flop, loads 2 n d + n floats, stores n.
 #include "cost_tile.cuh"
 #include "pairwise_cost.cuh"
 #include "row_norm.cuh"

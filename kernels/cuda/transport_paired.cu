@@ -4,6 +4,10 @@
 // Transport over pairs taken row by row, the reference implementation's estimate:
 //   y_i = (a_i + b_i - c_i)/eps      L by conjugate.cuh      d_a_i = d_b_i = its slope
 // Work     one warp per pair for the cost, then O(n).
+// Numerics the direct form of the distance; Kl is a logsumexp with a running maximum (lse.h) and p relative to it, chi2
+//          sums chunks of 8192 in float and the chunks in double.
+// Cost     7 n d flop, and for Kl about 3 n exp; loads 2 n d + n floats for the costs, then a, b and c twice: 6 n;
+//          stores 3 n, of which n (the costs) are scratch.
 #include "conjugate.cuh"
 #include "pairwise_cost.cuh"
 
