@@ -16,16 +16,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 want_peers=false requirements=()
 packages=(build-essential cmake ninja-build pkg-config libhwy-dev libhdf5-dev libdeflate-dev libcli11-dev
-          libtomlplusplus-dev nlohmann-json3-dev libeigen3-dev libgtest-dev libbenchmark-dev)
+          libtomlplusplus-dev nlohmann-json3-dev libeigen3-dev libgtest-dev libbenchmark-dev python3)
 for option in "$@"; do
   case $option in
-    --tests) packages+=(ccache clang python3 python3-venv git)
+    --tests) packages+=(ccache clang libclang-rt-dev python3-venv git)  # the second: libFuzzer, clang's sanitizers
              requirements+=(tools/requirements.txt) ;;
-    --mujoco) packages+=(python3 python3-venv libegl1 libgl1-mesa-dri)  # the last two draw for `pwdice eval --record`
+    --mujoco) packages+=(python3-venv libegl1 libgl1-mesa-dri)  # the last two draw for `pwdice eval --record`
               requirements+=(tools/requirements-mujoco.txt) ;;
-    --cuda) packages+=(clang python3 python3-venv)
+    --cuda) packages+=(clang python3-venv)
             requirements+=(tools/requirements-cuda.txt) ;;
-    --peers) packages+=(python3 python3-venv)
+    --peers) packages+=(python3-venv)
              want_peers=true ;;
     *) echo "setup: unknown option $option; there are: --tests --mujoco --cuda --peers" >&2; exit 2 ;;
   esac
@@ -47,7 +47,7 @@ install_packages() {
     root=(sudo)
   fi
   "${root[@]}" apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
     say "apt-get could not install: ${missing[*]}"; return 1; }
 }
 
