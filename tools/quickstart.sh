@@ -14,7 +14,6 @@ say() { printf '\nquickstart: %s\n' "$*"; }
 say "will install what is missing (tools/setup.sh), build build/cpu/bin/pwdice and train on the embedded maze"
 mkdir -p build
 tools/setup.sh
-export PATH="$PWD/build/venv/bin:$PATH"  # a newer CMake may live there
 
 say "building"
 cmake --preset cpu >build/cpu.configure.log || { cat build/cpu.configure.log; exit 1; }

@@ -25,7 +25,6 @@ build() (
   cd "$root"
   mkdir -p build
   tools/setup.sh --mujoco
-  export PATH="$PWD/build/venv/bin:$PATH"  # a newer CMake may live there
   cmake --preset cpu >build/cpu.configure.log || { cat build/cpu.configure.log; exit 1; }
   cmake --build --preset cpu --target pwdice >build/cpu.build.log 2>&1 || { tail -n 60 build/cpu.build.log; exit 1; }
 )

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Copyright (c) 2026 The pwdice authors
 #
-# Installs what building and testing need; quickstart.sh and test.sh call it. Safe to run twice: what is there
-# already is left alone.
+# Installs what building and testing need, on Debian 12 or Ubuntu 24.04 and later; quickstart.sh and test.sh call it.
+# Safe to run twice: what is there already is left alone.
 #
 #   tools/setup.sh            compiler, CMake and the libraries, from the distribution
 #   tools/setup.sh --tests    also clang, and build/venv with the Python packages of tools/requirements.txt
@@ -33,6 +33,7 @@ done
 
 say() { printf 'setup: %s\n' "$*"; }
 installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'install ok installed'; }
+candidate() { LC_ALL=C apt-cache policy "$1" | sed -n 's/^  Candidate: \([0-9].*\)/\1/p'; }  # empty: apt knows of none
 
 install_packages() {
   command -v dpkg-query >/dev/null || {
@@ -47,6 +48,9 @@ install_packages() {
     root=(sudo)
   fi
   "${root[@]}" apt-get update -qq
+  # Ubuntu 22.04 has neither: better said now than by the compiler.
+  [ -n "$(candidate libtomlplusplus-dev)" ] && dpkg --compare-versions "$(candidate libhwy-dev)" ge 1.0 || {
+    say "apt knows no libtomlplusplus-dev, or no libhwy-dev of version 1.0 or later: Debian 12 or Ubuntu 24.04 is needed"; return 1; }
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
     say "apt-get could not install: ${missing[*]}"; return 1; }
 }
@@ -71,18 +75,6 @@ install_python() {
   fi
 }
 
-# Ubuntu 22.04 has CMake 3.22; the project needs 3.25.
-ensure_cmake() {
-  local version
-  version=$(cmake --version | sed -n 's/^cmake version //p')
-  if [ "$(printf '%s\n3.25\n' "$version" | sort -V | head -1)" != 3.25 ]; then
-    say "CMake $version is too old, installing a newer one into build/venv"
-    [ -d build/venv ] || python3 -m venv build/venv
-    build/venv/bin/pip install --quiet --disable-pip-version-check 'cmake>=3.25,<4'
-  fi
-}
-
 install_packages
 [ ${#requirements[@]} -eq 0 ] || install_python build/venv "${requirements[@]}"
 ! $want_peers || install_python build/peers tools/requirements-peers.txt
-ensure_cmake

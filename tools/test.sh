@@ -77,7 +77,6 @@ setup=(--tests)
 [ "${parts[*]}" = cuda ] || setup+=(--mujoco)
 case " ${parts[*]} " in *" cuda "*) [ -z "$nvcc" ] || setup+=(--cuda) ;; esac
 tools/setup.sh "${setup[@]}"
-export PATH="$PWD/build/venv/bin:$PATH"  # a newer CMake may live there
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1  # a clone elsewhere finds the same objects
 
 for part in "${parts[@]}"; do
