@@ -42,7 +42,7 @@ using Floats = hn::Vec<FloatTag>;
 inline constexpr int64_t kLanes = static_cast<int64_t>(hn::MaxLanes(FloatTag()));
 
 struct Tile {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3  // any AVX-512: a better target has a lower bit
   static constexpr int kRows = 14;
   static constexpr int64_t kBlockRows = 56;
 #elif HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64

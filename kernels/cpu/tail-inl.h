@@ -25,7 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Where masked loads and stores of 32-bit and 64-bit lanes are one instruction that leaves the others alone.
 // (HWY_MEM_OPS_MIGHT_FAULT is stricter: AVX2 has none for smaller lanes.)
 #undef PWDICE_MASKED_MEMORY
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX2  // or any AVX-512: a better target has a lower bit
 #define PWDICE_MASKED_MEMORY 1
 #else
 #define PWDICE_MASKED_MEMORY 0

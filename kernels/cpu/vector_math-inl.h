@@ -125,7 +125,7 @@ HWY_INLINE V exp_nonpositive(D d, V x) {
 
 // p 2^n with n = round(x), and x - n; 0 from -126 (AVX-512) or -126.5 on down. AVX-512 has an instruction for each
 // step, of which the last leaves out the masked lanes: a fifth less time than the way of the other functions.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if HWY_TARGET <= HWY_AVX3  // any AVX-512: a better target has a lower bit
 template <class D, class V = hn::Vec<D>>
 struct BinaryExponent {
   static_assert(sizeof(V) == sizeof(__m512));
