@@ -11,12 +11,15 @@ SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools",
 LICENCE = "// SPDX-License-Identifier: MIT\n// Copyright (c) 2026 The pwdice authors\n"
 
 
-def check(files):
+def check(files, tracked=()):
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
             with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                 file.write(text)
+        if tracked:
+            subprocess.run(["git", "init", "-q", root], check=True)
+            subprocess.run(["git", "-C", root, "add", *tracked], check=True)
         result = subprocess.run([sys.executable, SCRIPT, root], capture_output=True, text=True, check=False)
         return result.returncode, result.stdout
 
@@ -52,6 +55,24 @@ class CheckLayers(unittest.TestCase):
     def test_foreign_headers(self):
         self.expect("CUDA headers belong", "host/bad.cpp", LICENCE + "#include <cuda_runtime.h>\n")
         self.expect("HDF5 headers belong", "models/bad.cpp", LICENCE + "  #  include <hdf5.h>\n")
+
+    def test_printing_and_exiting(self):
+        for bad in ("std::cerr << x;", 'printf("x");', 'std::fprintf(stderr, "x");', 'fputs("x", stdout);', "std::exit(1);",
+                    "::abort();", "assert(x);", "  if (x) std::terminate();"):
+            self.expect("neither prints nor ends", "models/bad.cpp", LICENCE + bad + "\n")
+        good = ('std::snprintf(text, 9, "x");\nfprintf(file, "x");\nstatic_assert(x);\nloop.exit();\nMaze::exit(1);\n'
+                'char exit_code;  // printf(x)\nauto text = "\\"assert(x)";\n')
+        status, output = check({"host/good.cpp": LICENCE + good, "tools/main.cpp": LICENCE + "std::cout << x;\n"})
+        self.assertEqual((status, output), (0, "2 files, 0 violations\n"))
+
+    def test_top_level(self):
+        good = {"kernels/view.h": LICENCE, "README.md": "", "LICENSE": "", ".clang-format": "", ".ci/run": ""}
+        status, output = check({**good, "build/x.o": "", "notes.txt": ""}, good)
+        self.assertEqual((status, output), (0, "1 files, 0 violations\n"))
+        for path in ("docs/index.md", "notes.txt", "Makefile", "host"):
+            status, output = check({**good, path: ""}, [*good, path])
+            self.assertEqual(status, 1, output)
+            self.assertIn(f"{path.split('/')[0]}:1: does not belong at the top", output)
 
     def test_shape_of_files(self):
         self.expect("two licence lines", "host/bad.cpp", "int x;\n")

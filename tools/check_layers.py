@@ -7,15 +7,19 @@
 
 Each layer may include what stands to its left; bench, tests and tools never include one another. Headers of the
 project are included by relative path. CUDA's appear under kernels/cuda and in bench, HDF5's in datasets/hdf5_* and
-in the tests' reader of golden files and writer of hostile ones. Sources have at most 400 lines and two licence lines, READMEs at most 40.
+in the tests' reader of golden files and writer of hostile ones. The libraries never print or end the process. Sources
+have at most 400 lines and two licence lines, READMEs at most 40. Nothing else is tracked at the top.
 
     tools/check_layers.py [root]        prints one line per violation; exit status 1 if there is any
 """
 import os
 import re
+import subprocess
 import sys
 
 LAYER = {"kernels": 0, "host": 1, "datasets": 2, "models": 3, "bench": 4, "tests": 4, "tools": 4}
+LIBRARIES = ("kernels", "host", "datasets", "models")
+TOP_FILES = ("CMakeLists.txt", "CMakePresets.json", "README.md", "LICENSE", "CHANGELOG.md")
 SOURCES = (".h", ".cpp", ".cu", ".cuh")
 LICENSED = SOURCES + (".py", ".sh", ".cmake", "CMakeLists.txt")
 LICENCE = ("SPDX-License-Identifier: MIT", "Copyright (c) 2026 The pwdice authors")
@@ -32,6 +36,11 @@ FOREIGN = (
 )
 INSTALLED = re.compile(r"^tests/consumer/")  # users' programs: they see the installed headers, not the tree
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
+# A member or a function of another namespace may be called exit; snprintf, and fprintf to a file, are fine.
+PRINTS_OR_EXITS = re.compile(
+    r"\bstd::w?(?:cout|cerr|clog)\b|\b(?:stdout|stderr|STDOUT_FILENO|STDERR_FILENO)\b|"
+    r"(?<![\w.>:])(?:std)?(?:::)?(?:v?printf|puts|putchar|perror|_?exit|_Exit|quick_exit|abort|terminate|assert)\s*\(")
+STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//.*')
 
 
 def files_of(root):
@@ -87,11 +96,26 @@ def violations_of(root, path):
         sentence = include_violation(path, found.group(1), found.group(2), exists) if found else None
         if sentence:
             yield number, sentence
+        found = path.split("/")[0] in LIBRARIES and PRINTS_OR_EXITS.search(STRING_OR_COMMENT.sub('""', line))
+        if found:
+            yield number, f"{found.group().rstrip(' (')}: a library neither prints nor ends the process"
+
+
+def strangers_of(root):
+    """What git tracks at the top and should not; nothing where the tree is not a checkout."""
+    done = subprocess.run(["git", "-c", "safe.directory=*", "-C", root, "ls-files"], capture_output=True, text=True,
+                          check=False)
+    tracked = [line.strip('"').split("/") for line in done.stdout.splitlines()]
+    return sorted({parts[0] for parts in tracked
+                   if not parts[0].startswith(".") and parts[0] not in (LAYER if len(parts) > 1 else TOP_FILES)})
 
 
 def main():
     root = os.path.abspath(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), ".."))
     count = checked = 0
+    for name in strangers_of(root):
+        count += 1
+        print(f"{name}:1: does not belong at the top, where {', '.join(LAYER)} and {', '.join(TOP_FILES)} are")
     for path in files_of(root):
         checked += 1
         for number, sentence in violations_of(root, path):
