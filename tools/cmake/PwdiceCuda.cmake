@@ -7,14 +7,8 @@
 #   PWDICE_CUTLASS_DIR          CUTLASS headers; also looked for in build/venv, where tools/setup.sh --cuda puts them
 #   PWDICE_PTXCPU               run the backend's tests on the CPU (tools/ptxcpu); does not need PWDICE_CUDA
 
-# NO, 0, FALSE, YES, 1, ... as for any option.
-string(TOUPPER "${PWDICE_CUDA}" PWDICE_CUDA)
-if(NOT PWDICE_CUDA STREQUAL "AUTO")
-  if(PWDICE_CUDA)
-    set(PWDICE_CUDA ON)
-  else()
-    set(PWDICE_CUDA OFF)
-  endif()
+if(NOT PWDICE_CUDA MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "PWDICE_CUDA is '${PWDICE_CUDA}'; it can be AUTO, ON or OFF")
 endif()
 
 # tools/test.sh and tools/ptxcpu/ptxcpu.cmake look in the same places.
