@@ -32,8 +32,8 @@ struct CostMatrix {  // for inspection
 };
 void cost_matrix(Context& ctx, const CostMatrix& op);
 
-struct
-    CostPaired {  // c_i = c(x_i, y_i); n == m. On the CPU a cost of NaN is NotFinite, which names the input.
+// On the CPU a cost of NaN is NotFinite, which names the input.
+struct CostPaired {  // c_i = c(x_i, y_i); n == m
   PairCost cost;
   Vec<float> c;  // out (n)
 };
