@@ -36,7 +36,7 @@ class Setup(unittest.TestCase):
                          {"libtomlplusplus-dev": "3.3.0", "libhwy-dev": "0.16.0-1"}, {"libtomlplusplus-dev": "3.3.0"}):
             status, output, calls = setup(versions)
             self.assertEqual((status, calls), (1, ["update -qq"]), output)
-            self.assertIn("Debian 12 or Ubuntu 24.04 is needed", output.splitlines()[-1])
+            self.assertRegex(output, r"^[^\n]*Debian 12 or Ubuntu 24.04 is needed\n$")  # and no other line
 
 
 if __name__ == "__main__":

@@ -41,7 +41,6 @@ install_packages() {
   local missing=() package
   for package in "${packages[@]}"; do installed "$package" || missing+=("$package"); done
   [ ${#missing[@]} -eq 0 ] && { say "all ${#packages[@]} distribution packages are installed"; return; }
-  say "installing from the distribution: ${missing[*]}"
   local root=()
   if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || { say "missing packages, and neither root nor sudo to install them: ${missing[*]}"; return 1; }
@@ -51,6 +50,7 @@ install_packages() {
   # Ubuntu 22.04 has neither: better said now than by the compiler.
   [ -n "$(candidate libtomlplusplus-dev)" ] && dpkg --compare-versions "$(candidate libhwy-dev)" ge 1.0 || {
     say "apt knows no libtomlplusplus-dev, or no libhwy-dev of version 1.0 or later: Debian 12 or Ubuntu 24.04 is needed"; return 1; }
+  say "installing from the distribution: ${missing[*]}"
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null || {
     say "apt-get could not install: ${missing[*]}"; return 1; }
 }
