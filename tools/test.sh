@@ -11,7 +11,7 @@
 # cuda  nvcc for every supported architecture; the PTX of every kernel executed on the CPU (skipped, and counted
 #       as skipped, where there is no nvcc)
 # asan  AddressSanitizer and UndefinedBehaviorSanitizer        tsan  ThreadSanitizer, the ops and the runtime
-# fuzz  clang, the libraries, programs and tests with warnings as errors; libFuzzer on every reader of files
+# fuzz  clang reads every source, with warnings as errors; libFuzzer on every reader of files
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
