@@ -8,6 +8,15 @@
 #include <stdexcept>
 #include <string>
 
+#ifdef __linux__
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cstdio>
+#endif
+
+#include "../kernels/error.h"
+
 namespace pwdice::cpu {
 namespace {
 
@@ -84,6 +93,37 @@ TEST(ThreadPool, TwoPoolsDoNotDisturbEachOther) {
   other.join();
   EXPECT_EQ(runs, 8000);
 }
+
+// A limit on address space stops the root user too, unlike one on processes. Sanitizers reserve more than any limit
+// leaves.
+#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+[[noreturn]] void start_more_threads_than_fit() {
+  long pages = 0;
+  std::FILE* statm = std::fopen("/proc/self/statm", "r");
+  if (statm == nullptr || std::fscanf(statm, "%ld", &pages) != 1) _exit(2);
+  std::fclose(statm);
+  rlimit before, limit;
+  getrlimit(RLIMIT_AS, &before);
+  limit = before;
+  limit.rlim_cur = static_cast<rlim_t>(pages) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{44} << 20);
+  setrlimit(RLIMIT_AS, &limit);  // a few stacks
+  try {
+    ThreadPool pool(1024);
+  } catch (const Error& error) {
+    setrlimit(RLIMIT_AS, &before);
+    std::fprintf(stderr, "%s: %s\n", name(error.code()), error.what());
+    std::atomic<int> sum{0};
+    ThreadPool(3).parallel_for(10, [&](int64_t c, int) { sum += static_cast<int>(c); });
+    _exit(sum == 45 ? 0 : 3);
+  }
+  _exit(4);
+}
+
+TEST(ThreadPool, AThreadThatCannotStartIsAnError) {
+  EXPECT_EXIT(start_more_threads_than_fit(), testing::ExitedWithCode(0),
+              "OutOfMemory: context: thread [0-9]+ of 1024 could not be started: .");
+}
+#endif
 
 TEST(Chunks, CoverTheRangeWithoutOverlap) {
   for (int64_t n : {0, 1, 7, 8, 9, 64}) {

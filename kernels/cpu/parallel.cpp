@@ -2,7 +2,10 @@
 // Copyright (c) 2026 The pwdice authors
 #include "parallel.h"
 
+#include <exception>
 #include <utility>
+
+#include "../error.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -40,10 +43,18 @@ uint32_t wait_for_change(const std::atomic<uint32_t>& value, uint32_t old, uint3
 
 ThreadPool::ThreadPool(int threads) : stretches_(static_cast<size_t>(threads > 1 ? threads : 1)) {
   workers_.reserve(threads > 1 ? threads - 1 : 0);
-  for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+  try {
+    for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+  } catch (const std::exception& error) {  // a limit on processes or memory
+    end_workers();  // a running std::thread that is destroyed would end the process
+    fail(ErrorCode::OutOfMemory, "context: thread {} of {} could not be started: {}", this->threads() + 1, threads,
+         error.what());
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { end_workers(); }
+
+void ThreadPool::end_workers() noexcept {
   stop_.store(true, std::memory_order_relaxed);
   state_.fetch_add(kNextLoop, std::memory_order_release);
   state_.notify_all();

@@ -26,7 +26,7 @@ namespace pwdice::cpu {
 // whose core is busy with something else, is not missed when the chunks have run out.
 class ThreadPool {
  public:
-  explicit ThreadPool(int threads);
+  explicit ThreadPool(int threads);  // throws OutOfMemory when the system grants fewer
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -49,6 +49,7 @@ class ThreadPool {
   void work(int thread);
   void take_chunks(int thread);
   bool join(uint32_t loop);
+  void end_workers() noexcept;
 
   struct Loop {
     Call call = nullptr;
