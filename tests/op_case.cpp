@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../kernels/memory.h"
+#include "simd_targets.h"
 
 namespace pwdice::test {
 namespace {
@@ -19,6 +20,22 @@ bool gpu_required() {
   const char* value = std::getenv("PWDICE_REQUIRE_GPU");
   return value != nullptr && std::string(value) == "1";
 }
+
+// PWDICE_TEST_TARGET=AVX2: every test of the process on that target or a lesser one, as on a CPU that has no better. A
+// machine with AVX-512 would otherwise leave the other half of the CPU backend untested.
+class TestTarget : public testing::Environment {
+ public:
+  void SetUp() override {
+    const char* name = std::getenv("PWDICE_TEST_TARGET");
+    if (name == nullptr) return;
+    if (std::string(cpu_target()) == name) GTEST_SKIP() << name << " is this machine's best, the other tests run on it";
+    for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+      if (std::string(hwy::TargetName(targets & -targets)) == name) return choose_targets(targets);
+    }
+    GTEST_SKIP() << "this machine has no " << name;
+  }
+};
+const testing::Environment* const test_target = testing::AddGlobalTestEnvironment(new TestTarget);
 
 }  // namespace
 

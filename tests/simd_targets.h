@@ -7,17 +7,22 @@
 
 namespace pwdice::test {
 
-// No better target than the first of `targets` while this lives; 0: all there are.
+// The only targets there are from now on; 0: all that the CPU has.
+inline void choose_targets(int64_t targets) {
+  hwy::SetSupportedTargetsForTest(targets);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+// The same while this lives.
 class BestTarget {
  public:
-  explicit BestTarget(int64_t targets) { choose(targets); }
-  ~BestTarget() { choose(0); }
+  explicit BestTarget(int64_t targets) : before_(hwy::SupportedTargets()) { choose_targets(targets); }
+  ~BestTarget() { choose_targets(before_); }
+  BestTarget(const BestTarget&) = delete;
+  BestTarget& operator=(const BestTarget&) = delete;
 
  private:
-  static void choose(int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  }
+  int64_t before_;
 };
 
 // Runs body() on every SIMD target that this CPU has, not only the best one. Code that was not built for a target runs
