@@ -47,6 +47,8 @@ Context::Context(const ContextOptions& options) : options_(options) {
   if (on_gpu()) {
     cuda_.reset(cuda::create_state(options_));
     options_.threads = 1;
+  } else {
+    cpu_target();  // throws here what would otherwise be an illegal instruction in the first op
   }
   pool_ = std::make_unique<cpu::ThreadPool>(options_.threads);
   const size_t bytes = Scratch::rounded(options_.scratch_bytes);

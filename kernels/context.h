@@ -114,7 +114,8 @@ struct CudaAvailability {
 };
 CudaAvailability cuda_availability();
 
-// Name of the SIMD target the CPU backend chose, for example "AVX2".
+// Name of the SIMD target the CPU backend chose, for example "AVX2". Throws Unsupported on a processor that has none
+// of those in the build, as a Context for the CPU does.
 const char* cpu_target();
 
 }  // namespace pwdice

@@ -8,6 +8,7 @@
 #include "../kernels/finite.h"
 #include "../kernels/memory.h"
 #include "op_case.h"
+#include "simd_targets.h"
 
 namespace pwdice::test {
 namespace {
@@ -53,6 +54,12 @@ TEST_P(ContextOf, TensorCoresNeedComputeCapability80) {
 }
 
 TEST(Context, NamesTheSimdTarget) { EXPECT_STRNE(cpu_target(), ""); }
+
+// A processor whose only target is one the library is never built for.
+TEST(Context, AProcessorWithoutAnyTargetIsRefused) {
+  const BestTarget none(HWY_EMU128);
+  expect_error(ErrorCode::Unsupported, "cpu: this processor lacks even ", [] { Context ctx({.threads = 1}); });
+}
 
 TEST(Scratch, IsAlignedAndGivenBackInReverseOrder) {
   Context ctx({.threads = 1, .scratch_bytes = 4096});
