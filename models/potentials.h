@@ -44,6 +44,7 @@ struct CostTables {
 class Potentials {
  public:
   static constexpr int64_t kWidth = 256;
+  static constexpr int64_t kPartRows = 65536;  // transitions that a pass over all pairs looks at together
 
   Potentials(Context& ctx, const DataTables& data, const CostTables& tables, const PotentialsOptions& options,
              uint64_t seed);
@@ -54,8 +55,9 @@ class Potentials {
   // chi2 forms, as one streamed pass over the data.
   void weights(Context& ctx, Vec<float> w) const;
 
-  // The dual objective over the whole data set, all pairs, no estimate; memory is bounded.
-  double objective(Context& ctx) const;
+  // The dual objective over the whole data set, all pairs, no estimate, for every divergence; beyond a few numbers per
+  // transition memory is bounded. Reads back: for logging.
+  double objective(Context& ctx, int64_t part_rows = kPartRows) const;
 
   Optimiser& optimiser() { return optimiser_; }
   int64_t heads() const { return net_.out(); }
@@ -67,9 +69,17 @@ class Potentials {
   Tensor transport(const Tensor& head);
   void predict(Context& ctx, Mat<const float> states, Mat<float> heads) const;
   Mat<float> predict_all(Context& ctx) const;  // heads of every state of the table
+  struct Columns {
+    Vec<float> v, v_next, u;  // l0(s), l0(s') and l1(s) of all transitions
+  };
+  Columns columns(Context& ctx, Mat<const float> heads) const;
   void residual(Context& ctx, Mat<const float> heads, Vec<float> y) const;
-  std::vector<double> column_lse_of_data(Context& ctx, Mat<const float> heads) const;
-  double transport_objective(Context& ctx, Mat<const float> heads) const;
+  template <class Body>
+  void over_pairs(Context& ctx, Mat<const float> heads, int64_t part_rows, const Body& body) const;
+  std::vector<double> column_lse_of_data(Context& ctx, Mat<const float> heads, int64_t part_rows) const;
+  double transport_chi2_of_data(Context& ctx, Mat<const float> heads, Vec<const float> b, int64_t part_rows) const;
+  double transport_objective(Context& ctx, Mat<const float> heads, int64_t part_rows) const;
+  double bellman_objective(Context& ctx, Mat<const float> heads, int64_t part_rows) const;
   Tensor initial_head(const Tensor& head);                                      // l0 of the drawn initial states
   Tensor expert_head(const Tensor& head, Vec<const int32_t> index, int64_t begin);  // l2 of drawn expert states
   bool has_expert_head() const { return options_.method == DualMethod::Joint || options_.method == DualMethod::Paired; }
@@ -93,7 +103,7 @@ class Potentials {
   Array<float> x_;
   Array<int32_t> index_, next_, init_index_, expert_index_, linear_index_;
   Array<float> discount_, reward_, features_, expert_features_, q_;
-  Array<float> heads_, columns_;  // of a pass: heads of all states; l0(s), l0(s') and l1(s) of all transitions
+  Array<float> heads_, columns_;  // of a pass: heads of all states; Columns of all transitions
   Optimiser optimiser_;
   Tape tape_;
   CapturedStep captured_;

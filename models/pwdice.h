@@ -47,8 +47,8 @@ class Trainer {
   bool has_weights() const { return have_weights_; }  // other than equal ones
   std::vector<float> weights(Context& ctx) const { return download(ctx, actor_.weights()); }
   std::vector<float> embeddings(Context& ctx, Mat<const float> host_states);  // g, or empty without one
-  double objective(Context& ctx) const { return potentials_->objective(ctx); }
-  bool has_objective() const { return potentials_ != nullptr && config_.divergence == "kl"; }
+  double objective(Context& ctx, int64_t part_rows = Potentials::kPartRows) const { return potentials_->objective(ctx, part_rows); }
+  bool has_objective() const { return potentials_ != nullptr; }
   int64_t policy_steps() const { return policy_steps_; }
   const DataTables& data() const { return data_; }
   size_t table_bytes() const;

@@ -6,96 +6,11 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-
-#include "../datasets/maze.h"
 #include "../models/policy_runtime.h"
-#include "op_case.h"
+#include "small_run.h"
 
 namespace pwdice::test {
 namespace {
-
-Config small_config(const std::vector<std::pair<const char*, const char*>>& settings = {}) {
-  Config config;
-  config.threads = 2;
-  for (const auto& [key, value] : {std::pair{"contrastive.steps", "20"}, std::pair{"contrastive.batch", "128"},
-                                   std::pair{"discriminator.steps", "20"}, std::pair{"discriminator.batch", "64"},
-                                   std::pair{"dual.steps", "30"}, std::pair{"dual.batch", "64"},
-                                   std::pair{"dual.init_batch", "32"}, std::pair{"policy.start", "5"},
-                                   std::pair{"policy.batch", "64"}, std::pair{"policy.weights_every", "10"},
-                                   std::pair{"policy.steps_per_dual", "2"}, std::pair{"policy.balance", "none"},
-                                   std::pair{"policy.power", "1"}, std::pair{"policy.lookahead", "1"}}) {
-    set_value(config, key, value);
-  }
-  for (const auto& [key, value] : settings) set_value(config, key, value);
-  return config;
-}
-
-Mixture small_mixture(const MixtureSpec& base = {}) {
-  MixtureSpec spec = base;
-  spec.expert_episode = 0;
-  spec.max_episode_steps = make_maze()->info().max_steps;
-  spec.weighting = ExpertWeighting::ExpTail;
-  const MazeDataOptions options{.seed = 1, .transitions = 1500};
-  std::vector<Episodes> offline;
-  offline.push_back(maze_offline_data(options));
-  return build_mixture(maze_expert_data(options), std::move(offline), spec);
-}
-
-struct Trained {
-  Context ctx{ContextOptions{.threads = 2}};
-  Trainer trainer;
-  explicit Trained(const Config& config, const MixtureSpec& spec = {}) : trainer(ctx, config, small_mixture(spec)) {
-    while (trainer.phase() != Phase::Done) trainer.advance(ctx);
-  }
-  std::map<std::string, std::vector<char>> state() {
-    Checkpoint checkpoint;
-    trainer.save(ctx, checkpoint);
-    std::map<std::string, std::vector<char>> out;
-    for (const auto& name : checkpoint.names()) {
-      const std::string bytes = checkpoint.get_text(name);
-      out[name].assign(bytes.begin(), bytes.end());
-    }
-    return out;
-  }
-};
-
-// A ReLU network in double, from the parameters in a checkpoint.
-class Reference {
- public:
-  Reference(Trained& trained, const std::string& network, std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {
-    Checkpoint checkpoint;
-    trained.trainer.save(trained.ctx, checkpoint);
-    const std::string name = "state/" + network + "/values";
-    values_.resize(checkpoint.bytes_of(name) / sizeof(float));
-    checkpoint.get(name, values_.data(), values_.size());
-  }
-  std::vector<double> operator()(const float* x) const {
-    std::vector<double> h(x, x + sizes_[0]);
-    size_t at = 0;
-    const auto aligned = [](size_t n) { return (n + 15) / 16 * 16; };  // entries lie 64 bytes apart
-    for (size_t l = 0; l + 1 < sizes_.size(); ++l) {
-      const size_t in = static_cast<size_t>(sizes_[l]), out = static_cast<size_t>(sizes_[l + 1]);
-      const float* w = values_.data() + at;
-      const float* b = w + aligned(in * out);
-      std::vector<double> y(out);
-      for (size_t o = 0; o < out; ++o) {
-        y[o] = b[o];
-        for (size_t i = 0; i < in; ++i) y[o] += static_cast<double>(w[o * in + i]) * h[i];
-        if (l + 2 < sizes_.size()) y[o] = std::max(0.0, y[o]);
-      }
-      at += aligned(in * out) + aligned(out);
-      h = y;
-    }
-    return h;
-  }
-
- private:
-  std::vector<int64_t> sizes_;
-  std::vector<float> values_;
-};
 
 TEST(Trainer, GoesThroughThePhasesInOrder) {
   Context ctx;
@@ -120,7 +35,7 @@ TEST(Trainer, WeightsFollowTheirFormula) {
   const Config config = small_config({{"policy.weights_every", "1"}});
   Trained t(config);
   const Mixture mixture = small_mixture();
-  const Reference net(t, "potentials", {4, 256, 256, 2});
+  const Network net = reference_network(t, "potentials", {4, 256, 256, 2});
   std::vector<double> y;
   for (int64_t i = 0; i < mixture.offline.size(); ++i) {
     const auto s = net(t.trainer.data().states().row(i)), next = net(t.trainer.data().states().row(t.trainer.data().next()[i]));
@@ -130,41 +45,6 @@ TEST(Trainer, WeightsFollowTheirFormula) {
   const std::vector<float> w = t.trainer.weights(t.ctx);
   ASSERT_EQ(w.size(), y.size());
   for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(w[i], std::exp(y[i] - top), 1e-4) << i;
-}
-
-// The streamed objective against a double loop over all pairs.
-TEST(Trainer, ObjectiveIsThatOfAllPairs) {
-  for (const char* transport : {"semidual", "joint"}) {
-    const Config config = small_config({{"transport", transport}, {"cost.distance", "squared_euclidean"}, {"cost.reward", "0.0"}});
-    Trained t(config);
-    const DataTables& data = t.trainer.data();
-    const bool joint = std::string(transport) == "joint";
-    const Reference net(t, "potentials", {4, 256, 256, joint ? 3 : 2});
-    const int64_t n = data.transitions(), m = data.expert_states().rows;
-    std::vector<std::vector<double>> heads(static_cast<size_t>(data.states().rows));
-    for (int64_t i = 0; i < data.states().rows; ++i) heads[static_cast<size_t>(i)] = net(data.states().row(i));
-    double bellman = 0, total = 0, semidual = 0, linear = 0, init = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      bellman += std::exp((heads[i][0] - data.discount()[i] * heads[data.next()[i]][0] - heads[i][1]) / config.eps2) / static_cast<double>(n);
-    }
-    const Mat<const float> starts = data.initial_states();
-    for (int64_t k = 0; k < starts.rows; ++k) init += net(starts.row(k))[0] / static_cast<double>(starts.rows);
-    for (int64_t j = 0; j < m; ++j) {
-      double column = 0;
-      const double q = data.expert_weight()[j], b = joint ? net(data.expert_states().row(j))[2] : 0;
-      for (int64_t i = 0; i < n; ++i) {
-        double c = 0;
-        for (int64_t k = 0; k < 4; ++k) c += std::pow(data.states()(i, k) - data.expert_states()(j, k), 2);
-        column += std::exp((heads[i][1] - config.cost.beta * c) / config.eps1) / static_cast<double>(n);
-      }
-      total += q * std::exp(b / config.eps1) * column;
-      semidual += q * std::log(column);
-      linear += q * b;
-    }
-    const double expected = config.eps2 * std::log(bellman) - (1 - config.gamma) * init +
-                            (joint ? config.eps1 * std::log(total) - linear : config.eps1 * semidual);
-    EXPECT_NEAR(t.trainer.objective(t.ctx), expected, 2e-4 * (1 + std::abs(expected))) << transport;
-  }
 }
 
 // x in units of the expert's states, as the actor sees it.
@@ -189,7 +69,7 @@ TEST(Trainer, ExportedPolicySeesRawObservations) {
     const PolicyData policy = t.trainer.policy(t.ctx);
     PolicyRuntime runtime(policy);
     ASSERT_EQ(runtime.observation_size(), 4);
-    const Reference net(t, "policy", {folded ? 5 : 4, 256, 256, 4});
+    const Network net = reference_network(t, "policy", {folded ? 5 : 4, 256, 256, 4});
     for (int trial = 0; trial < 10; ++trial) {
       const float k = static_cast<float>(trial);
       const float observation[4] = {1 + 0.3f * k, 2 - 0.1f * k, 0.1f * k, -0.2f};

@@ -58,6 +58,23 @@ TEST(CudaTrainer, LossesAndWeightsFollowTheCpu) {
   expect_within(device.weights(gpu), to(host.weights(cpu)), 1e-3);
 }
 
+// The exact objective, in one part and in several.
+TEST(CudaTrainer, ObjectivesFollowTheCpu) {
+  using Settings = std::vector<std::pair<const char*, const char*>>;
+  for (const Settings& settings : {Settings{{"transport", "semidual"}},
+                                   {{"transport", "joint"}, {"divergence", "chi2_exact"}}}) {
+    Config config = tiny_config();
+    for (const auto& [key, value] : settings) set_value(config, key, value);
+    SCOPED_TRACE(config.divergence);
+    Context cpu({.threads = 2}), gpu({.backend = Backend::Cuda});
+    Trainer host(cpu, config, tiny_mixture()), device(gpu, config, tiny_mixture());
+    while (host.phase() != Phase::Done) host.advance(cpu), device.advance(gpu);
+    const double want = host.objective(cpu);
+    EXPECT_NEAR(device.objective(gpu), want, 2e-4 * (1 + std::abs(want)));
+    EXPECT_NEAR(device.objective(gpu, 100), want, 2e-4 * (1 + std::abs(want)));
+  }
+}
+
 // A replayed step cannot throw: the guard in device memory keeps the parameters, and check() tells.
 TEST(CudaTrainer, ALossThatIsNotFiniteIsReported) {
   Context gpu({.backend = Backend::Cuda});
