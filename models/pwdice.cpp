@@ -252,7 +252,9 @@ void Trainer::refresh_weights(Context& ctx) {
 }
 
 void Trainer::check_weights(Context& ctx) {
-  if (download(ctx, bad_weights_.view())[0] == 0) return;
+  float bad;
+  pwdice::download(ctx, &bad, bad_weights_.view().data, sizeof bad);  // a vector would be an allocation in every pass
+  if (bad == 0) return;
   fill(ctx, bad_weights_.view(), 0);
   fail(ErrorCode::NotFinite, "the largest weight of the policy is not a positive finite number");
 }

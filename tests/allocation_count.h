@@ -9,8 +9,13 @@ namespace pwdice::test {
 // How often this process asked the C library for memory so far, on any thread: malloc, calloc, realloc, the
 // aligned variants, and through them operator new. An executable counts by compiling allocation_count.cpp in.
 uint64_t allocation_count() noexcept;
+uint64_t allocated_bytes() noexcept;  // the sum of those requests, whatever has been given back since
 
-// False under a sanitizer, which has to own malloc itself: there a test can only check its other claims.
+// How often it took a lock of the C library, free or not: pthread_mutex_*, pthread_rwlock_*, pthread_spin_lock, and
+// through them std::mutex and the like. Who waits on a condition has taken one before.
+uint64_t lock_count() noexcept;
+
+// False under a sanitizer, which has to own malloc and the locks itself: there a test can only check its other claims.
 bool allocations_are_counted() noexcept;
 
 }  // namespace pwdice::test

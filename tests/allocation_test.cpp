@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// No op of the CPU backend allocates: what it needs beyond its arguments is scratch, taken from the Context.
+// No op of the CPU backend allocates or takes a lock: what it needs beyond its arguments is scratch, taken from the
+// Context.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 #include "../kernels/adam.h"
@@ -38,6 +41,27 @@ TEST(AllocationCount, SeesEveryKindOfRequest) {
   EXPECT_EQ(allocation_count() - before, 5u);
 }
 
+TEST(AllocationCount, SumsTheBytesAskedFor) {
+  if (!allocations_are_counted()) return;
+  const uint64_t before = allocated_bytes();
+  std::free(used(std::malloc(10)));
+  std::free(used(std::aligned_alloc(256, 1024)));
+  std::free(used(std::calloc(3, 5)));
+  EXPECT_EQ(allocated_bytes() - before, 10u + 1024u + 15u);
+}
+
+TEST(LockCount, SeesEveryKindOfLock) {
+  if (!allocations_are_counted()) return;
+  std::mutex mutex;
+  std::shared_mutex shared;
+  const uint64_t before = lock_count();
+  { const std::lock_guard lock(mutex); }
+  if (mutex.try_lock()) mutex.unlock();
+  { const std::shared_lock lock(shared); }
+  { const std::unique_lock lock(shared); }
+  EXPECT_EQ(lock_count() - before, 4u);
+}
+
 // Several chunks on two threads, so that the pool takes part.
 class NoAllocation : public testing::Test {
  protected:
@@ -46,9 +70,10 @@ class NoAllocation : public testing::Test {
   template <class Op>
   void expect_none(const char* name, Op&& op) {
     op();  // the first call may choose the SIMD target
-    const uint64_t before = allocation_count();
+    const uint64_t before = allocation_count(), locks_before = lock_count();
     for (int i = 0; i < 3; ++i) op();
     EXPECT_EQ(allocation_count() - before, 0u) << name << " allocates";
+    EXPECT_EQ(lock_count() - locks_before, 0u) << name << " takes a lock";
   }
 
   Mat<float> mat(std::vector<float>& values) { return {values.data(), kRows, kCols}; }

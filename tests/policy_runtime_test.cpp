@@ -63,14 +63,15 @@ TEST(PolicyRuntime, AgreesWithADoubleReference) {
   }
 }
 
-TEST(PolicyRuntime, ActNeverAllocates) {
+TEST(PolicyRuntime, ActNeverAllocatesAndNeverLocks) {
   PolicyRuntime policy(random_policy({11, 256, 256, 3}, PolicyActivation::Relu, 3));
   const float observation[11] = {};
   float action[3];
   policy.act(observation, 11, action, 3);
-  const auto before = test::allocation_count();
+  const auto before = test::allocation_count(), locks_before = test::lock_count();
   for (int i = 0; i < 100; ++i) policy.act(observation, 11, action, 3);
   EXPECT_EQ(test::allocation_count(), before);
+  EXPECT_EQ(test::lock_count(), locks_before);
   static_assert(noexcept(policy.act(observation, 11, action, 3)));
 }
 

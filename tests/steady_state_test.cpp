@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// The four training steps once the first ones are over: nothing is allocated, nothing is read back, and the
-// parameters do not depend on the number of threads.
+// The four training steps once the first ones are over: nothing is allocated, no lock is taken, nothing is read
+// back, and the parameters do not depend on the number of threads.
 #include <limits>
 #include <map>
 
@@ -16,18 +16,19 @@ namespace {
 class SteadyState : public testing::TestWithParam<Backend> {};
 INSTANTIATE_TEST_SUITE_P(, SteadyState, testing::ValuesIn(test_backends()), backend_name);
 
-TEST_P(SteadyState, AStepAllocatesNothingAndReadsNothingBack) {
+TEST_P(SteadyState, AStepAllocatesNothingLocksNothingAndReadsNothingBack) {
   Context ctx(ContextOptions{.backend = GetParam(), .threads = 2});
   for (const auto& step : all_train_steps(ctx, {})) {
     SCOPED_TRACE(step->optimiser().params().name());
     for (int i = 0; i < 2; ++i) step->run();
     const MemoryEvents before = memory_events();
-    const uint64_t heap = allocation_count();
+    const uint64_t heap = allocation_count(), locks = lock_count();
     for (int i = 0; i < 5; ++i) step->run();
-    const uint64_t heap_after = allocation_count();
+    const uint64_t heap_after = allocation_count(), locks_after = lock_count();
     // A CUDA driver's own bookkeeping is not ours to count.
     if (!ctx.on_gpu() && allocations_are_counted()) {
       EXPECT_EQ(heap_after, heap);
+      EXPECT_EQ(locks_after, locks);
     }
     EXPECT_EQ(memory_events().allocations, before.allocations);
     EXPECT_EQ(memory_events().downloads, before.downloads);
