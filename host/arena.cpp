@@ -3,9 +3,27 @@
 #include "arena.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace pwdice {
+namespace {
+
+std::string text(Place place) {
+  return place.backend == Backend::Cpu ? "the CPU" : "CUDA device " + std::to_string(place.device);
+}
+
+}  // namespace
+
+Place place_of(const Context& ctx) {
+  return ctx.on_gpu() ? Place{Backend::Cuda, ctx.options().device} : Place{};
+}
+
+void check_place(std::string_view function, std::string_view what, Place memory, Place runs_on) {
+  if (memory == runs_on) return;
+  fail(ErrorCode::InvalidArgument, "{}: {} is in the memory of {}, the Context runs on {}", function, what, text(memory),
+       text(runs_on));
+}
 
 Buffer::Buffer(Context& ctx, size_t bytes)
     : ctx_(&ctx), data_(static_cast<std::byte*>(allocate(ctx, bytes))), bytes_(bytes) {}

@@ -4,11 +4,22 @@
 
 #include <cstddef>
 #include <limits>
+#include <string_view>
 #include <vector>
 
 #include "../kernels/memory.h"
 
 namespace pwdice {
+
+// Whose memory: that of the CPU or of one CUDA device. Contexts of the same place may share it.
+struct Place {
+  Backend backend = Backend::Cpu;
+  int device = 0;
+  bool operator==(const Place&) const = default;
+};
+Place place_of(const Context& ctx);
+// Throws InvalidArgument when `what` lies elsewhere than where `function` runs: an op would follow a foreign pointer.
+void check_place(std::string_view function, std::string_view what, Place memory, Place runs_on);
 
 // A block of a Context's memory with an owner. The Context must outlive it.
 class Buffer {

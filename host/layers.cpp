@@ -172,6 +172,7 @@ size_t Mlp::predict_scratch_bytes(std::span<const int64_t> sizes) {
 void Mlp::predict(Context& ctx, Mat<const float> x, Mat<float> y, Weights weights) const {
   PWDICE_CHECK(x.cols == in() && y.cols == out() && x.rows == y.rows,
                "mlp: {} x {} to {} x {} by a net of {} to {}", x.rows, x.cols, y.rows, y.cols, in(), out());
+  layers_.front().w.store->check_context("mlp.predict", ctx);
   const ScratchScope scope(ctx.scratch());
   const int64_t width = mlp_stride(*std::max_element(sizes_.begin(), sizes_.end()));
   const std::array<float*, 2> turns = {ctx.scratch().take<float>(kPredictRows * width, "mlp"),

@@ -9,6 +9,7 @@ namespace pwdice {
 
 Optimiser::Optimiser(Context& ctx, ParamStore& params, const AdamOptions& options)
     : params_(params), options_(options), t_(ctx, 1), scalars_(ctx, 5) {
+  params.check_context("optimiser", ctx);
   PWDICE_CHECK(options.learning_rate >= 0, "{}: learning rate {}", params.name(), options.learning_rate);
   PWDICE_CHECK(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
                "{}: betas {} and {}, expected at least 0 and below 1", params.name(), options.beta1,
@@ -31,6 +32,7 @@ Optimiser::Optimiser(Context& ctx, ParamStore& params, const AdamOptions& option
 void Optimiser::step(Context& ctx, const Tensor& loss) {
   PWDICE_CHECK(loss.size() == 1, "{}: the loss is {} x {}, expected a scalar", params_.name(), loss.rows(),
                loss.cols());
+  params_.check_context("optimiser.step", ctx);
   params_.end_step(ctx);
   const Vec<const float> grad = params_.gradients();
   const Vec<float> grad_and_loss = params_.gradients_and_loss();

@@ -48,12 +48,18 @@ void ParamStore::allocate(Context& ctx, bool with_average) {
   PWDICE_CHECK(flat_.size() == 0, "{}: allocated twice", name_);
   PWDICE_CHECK(!entries_.empty(), "{}: no parameters", name_);
   has_average_ = with_average;
+  place_ = place_of(ctx);
   flat_ = Array<float>(ctx, (with_average ? 5 : 4) * size_ + kLossFloats);
   fill_zero(ctx, flat_.view().data, static_cast<size_t>(flat_.size()) * sizeof(float));
   written_.assign(entries_.size(), 0);
 }
 
+void ParamStore::check_context(std::string_view function, const Context& ctx) const {
+  check_place(function, name_, place_, place_of(ctx));
+}
+
 void ParamStore::initialise(Context& ctx, uint64_t seed) {
+  check_context("initialise", ctx);
   std::vector<float> host(static_cast<size_t>(size_), 0.0f);
   for (const ParamEntry& entry : entries_) {
     if (entry.init.kind == Init::Kind::Zero) continue;

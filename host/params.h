@@ -73,6 +73,7 @@ class ParamStore {
   int64_t size() const { return size_; }  // floats of a section
   int64_t count() const;                  // parameters, without padding
   bool has_average() const { return has_average_; }
+  void check_context(std::string_view function, const Context& ctx) const;  // throws when its memory is elsewhere
 
   Vec<float> values() const { return section(0); }
   Vec<float> gradients() const { return section(1); }
@@ -98,6 +99,7 @@ class ParamStore {
   std::vector<ParamEntry> entries_;
   std::vector<char> written_;
   Array<float> flat_;
+  Place place_;
   int64_t size_ = 0;
   bool has_average_ = false, open_ = false;
 };

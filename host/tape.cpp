@@ -47,6 +47,7 @@ void Tape::begin() {
 }
 
 void Tape::begin(ParamStore& params) {
+  params.check_context("tape.begin", ctx_);
   begin();
   params.begin_step();
 }

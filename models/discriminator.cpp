@@ -50,6 +50,7 @@ void Discriminator::draw(Context& ctx, bool negatives_from_expert) {
 }
 
 void Discriminator::step(Context& ctx) {
+  params_.check_context("step", ctx);
   const bool from_expert = negatives_from_expert();
   captured_[from_expert].run(ctx, [&] {
     const int64_t n = options_.batch, d = data_.state_dim();

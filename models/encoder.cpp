@@ -44,6 +44,7 @@ void Encoder::draw(Context& ctx) {
 }
 
 void Encoder::step(Context& ctx) {
+  params_.check_context("step", ctx);
   captured_.run(ctx, [&] {
     draw(ctx);
     tape_.begin(params_);

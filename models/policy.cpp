@@ -129,6 +129,7 @@ void Actor::draw(Context& ctx) {
 }
 
 void Actor::step(Context& ctx) {
+  params_.check_context("step", ctx);
   PWDICE_CHECK(kept_ > 0, "policy: step before the first use_weights");
   captured_.run(ctx, [&] {
     draw(ctx);

@@ -171,6 +171,7 @@ Tensor Potentials::loss(Context& ctx) {
 }
 
 void Potentials::step(Context& ctx) {
+  params_.check_context("step", ctx);
   captured_.run(ctx, [&] {
     draw(ctx);
     tape_.begin(params_);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "../host/layers.h"
+#include "../host/optim.h"
 #include "op_case.h"
 
 namespace pwdice::test {
@@ -107,6 +108,49 @@ TEST_P(Params, Misuse) {
   expect_error(ErrorCode::InvalidArgument, "net: no parameter named z", [&] { params.find("z"); });
   expect_error(ErrorCode::InvalidArgument, "net: allocated without an average", [&] { params.average(); });
   expect_error(ErrorCode::InvalidArgument, "net: a step ends", [&] { params.end_step(ctx_); });
+}
+
+TEST(Place, IsABackendAndADevice) {
+  const Place cpu, first{Backend::Cuda, 0}, second{Backend::Cuda, 1};
+  for (Place place : {cpu, first, second}) EXPECT_NO_THROW(check_place("f", "x", place, place));
+  const auto bad = ErrorCode::InvalidArgument;
+  expect_error(bad, "f: x is in the memory of the CPU, the Context runs on CUDA device 0",
+               [&] { check_place("f", "x", cpu, first); });
+  expect_error(bad, "f: x is in the memory of CUDA device 1, the Context runs on CUDA device 0",
+               [&] { check_place("f", "x", second, first); });
+  expect_error(bad, "f: x is in the memory of CUDA device 1, the Context runs on the CPU",
+               [&] { check_place("f", "x", second, cpu); });
+  EXPECT_EQ(place_of(Context({.threads = 1})), cpu);
+}
+
+// A store of one backend in the hands of every other one the binary has.
+TEST_P(Params, OfAnotherBackendAreRefused) {
+  for (Backend other : test_backends()) {
+    Context elsewhere(ContextOptions{.backend = other, .threads = 1});
+    ParamStore params("encoder");
+    const Mlp net(params, "net", {3, 4, 1}, Activation::Relu);
+    params.allocate(ctx_);
+    params.initialise(ctx_, 1);
+    Optimiser optimiser(ctx_, params, {});
+    Tape tape(elsewhere);
+    const Mat<float> x = tape.output(2, 3), y = tape.output(2, 1);
+    fill(elsewhere, {x.data, x.size()}, 1.f);
+    const Tensor loss = tape.full(1, 1, 0.f);
+    params.begin_step();
+    const std::pair<const char*, std::function<void()>> uses[] = {
+        {"tape.begin", [&] { tape.begin(params); }},
+        {"mlp.predict", [&] { net.predict(elsewhere, x, y); }},
+        {"optimiser", [&] { Optimiser(elsewhere, params, {}); }},
+        {"optimiser.step", [&] { optimiser.step(elsewhere, loss); }},
+    };
+    for (const auto& [function, use] : uses) {
+      if (other == GetParam()) {
+        EXPECT_NO_THROW(use()) << function;
+      } else {
+        expect_error(ErrorCode::InvalidArgument, std::string(function) + ": encoder is in the memory of ", use);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -36,6 +36,14 @@ TEST(CudaTrainer, TablesOnTheDeviceAreThoseOfTheHost) {
   EXPECT_EQ(device.bytes(), host.bytes());
 }
 
+TEST(CudaTrainer, AStepOnTheOtherBackendIsRefused) {
+  Context cpu({.threads = 1}), gpu({.backend = Backend::Cuda});
+  Trainer trainer(gpu, tiny_config(), tiny_mixture());
+  expect_error(ErrorCode::InvalidArgument, "step: encoder is in the memory of CUDA device 0, the Context runs on the CPU",
+               [&] { trainer.advance(cpu); });
+  EXPECT_NO_THROW(trainer.advance(gpu));
+}
+
 // FP32 on both sides: sums in another order, other elementary functions.
 TEST(CudaTrainer, LossesAndWeightsFollowTheCpu) {
   Context cpu({.threads = 2}), gpu({.backend = Backend::Cuda});
