@@ -209,7 +209,7 @@ void validate(const Config& c) {
   one_of("transport", c.transport, {"semidual", "joint", "paired"});
   one_of("cost.distance", c.cost.distance, {"learned", "learned_cosine", "squared_euclidean", "euclidean", "manhattan",
                                             "exp_manhattan", "cosine", "none"});
-  one_of("contrastive.metric", c.contrastive.metric, {"learned_pd", "learned_spd", "learned", "learned_sphere"});
+  one_of("contrastive.metric", c.contrastive.metric, {"learned_pd", "learned_spd", "learned_spd_normalised", "learned", "learned_sphere"});
   one_of("policy.schedule", c.policy.schedule, {"step", "epoch"});
   one_of("policy.sampling", c.policy.sampling, {"weighted", "uniform"});
   PWDICE_CHECK(c.method != "pwdice" || c.transport != "semidual" || c.divergence == "kl",

@@ -50,7 +50,8 @@ struct Config {
   } cost;
 
   struct Contrastive {
-    std::string metric = "learned_pd";   // learned_pd, learned_spd, learned, learned_sphere
+    std::string metric = "learned_pd";   // learned_pd, learned_spd, learned_spd_normalised, learned,
+                                         // learned_sphere (encoder.h)
     int64_t steps = 1500, batch = 1024;
     double lr = 1e-3, clip_norm = 1;
   } contrastive;

@@ -7,10 +7,13 @@
 namespace pwdice {
 namespace {
 
+constexpr const char* kMappedMetric = "learned_spd_normalised";
+
 InfoNceOptions score_options(const std::string& metric) {
-  constexpr float kInverseTemperature = 10;  // of the sphere, the reference implementation's
+  constexpr float kInverseTemperature = 10;  // where scores are cosines, the reference implementation's
   if (metric == "learned_pd") return {ScoreMetric::SoftplusGram, true, 1};
   if (metric == "learned_spd") return {ScoreMetric::Gram, true, 1};
+  if (metric == kMappedMetric) return {ScoreMetric::Identity, true, kInverseTemperature};  // of the mapped rows
   if (metric == "learned") return {ScoreMetric::Plain, false, 1};
   if (metric == "learned_sphere") return {ScoreMetric::Identity, true, kInverseTemperature};
   fail(ErrorCode::InvalidArgument, "encoder: there is no metric {}", metric);
@@ -22,6 +25,7 @@ Encoder::Encoder(Context& ctx, const DataTables& data, const EncoderOptions& opt
     : data_(data),
       options_(options),
       score_(score_options(options.metric)),
+      mapped_(options.metric == kMappedMetric),
       net_(params_, "net", {data.state_dim(), kWidth, kWidth, kEmbedding}, Activation::Relu),
       w0_(params_.add("w0", kEmbedding, kEmbedding, Init::uniform(0, 1))),
       stream_(random_stream(seed, "encoder/pairs")),
@@ -43,13 +47,19 @@ void Encoder::draw(Context& ctx) {
   gather_rows(ctx, {data_.states(), index, pairs.slice_rows(n, n)});
 }
 
+// z W0 and v W0 have the same cosines, so v need not be normalised before the map.
+Tensor Encoder::contrastive_loss(const Tensor& v) {
+  const Tensor w0 = tape_.parameter(w0_);
+  return infonce(tape_, mapped_ ? matmul(tape_, v, w0) : v, w0, score_);
+}
+
 void Encoder::step(Context& ctx) {
   params_.check_context("step", ctx);
   captured_.run(ctx, [&] {
     draw(ctx);
     tape_.begin(params_);
     const Tensor v = mlp(tape_, tape_.constant(pairs_.matrix(2 * options_.batch, data_.state_dim())), net_);
-    const Tensor loss = infonce(tape_, v, tape_.parameter(w0_), score_);
+    const Tensor loss = contrastive_loss(v);
     tape_.backward(loss);
     optimiser_.step(ctx, loss);
     counter_.advance(ctx);

@@ -15,10 +15,12 @@ namespace pwdice {
 
 // The contrastive state embedding g (paper, section 3.3): states one step apart are close, others are not.
 //   v = net(s), net S -> 128 -> 128 -> 32 ReLU; InfoNCE of v(s_i) against v(s'_j) over the batch
-//   g(s) = v/|v| (learned_pd, learned_sphere) or v
+//   g(s) = v/|v|, or v (learned)
+//   learned_spd_normalised: scores are cosines of z W0, z = v/|v|, over 0.1. Without its second normalisation that is
+//   learned_spd, (z W0)(z' W0)^T; g is z in both.
 // Its step: pairs with done = 0 drawn uniformly, forward, loss and backward in one sweep, clip, Adam.
 struct EncoderOptions {
-  std::string metric = "learned_pd";  // or learned_spd, learned, learned_sphere
+  std::string metric = "learned_pd";  // or learned_spd, learned_spd_normalised, learned, learned_sphere
   int64_t batch = 4096;
   AdamOptions adam{.learning_rate = 1e-3f, .clip_norm = 1.f};
 };
@@ -38,10 +40,12 @@ class Encoder {
 
  private:
   void draw(Context& ctx);
+  Tensor contrastive_loss(const Tensor& v);
 
   const DataTables& data_;
   EncoderOptions options_;
   InfoNceOptions score_;
+  bool mapped_;  // z W0 is normalised before it is scored
   ParamStore params_{"encoder"};
   Mlp net_;
   Param w0_;

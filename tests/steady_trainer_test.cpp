@@ -20,7 +20,7 @@ TEST(SteadyTrainer, AStepAllocatesNothingAndLocksNothing) {
                                    {{"transport", "paired"}, {"dual.average", "0.99"}},
                                    {{"method", "smodice"}, {"policy.lookahead", "5"}, {"policy.balance", "steps"}},
                                    {{"method", "bc"}, {"policy.sampling", "uniform"}},
-                                   {{"contrastive.metric", "learned_sphere"}, {"discriminator.mixing", "0.5"}}}) {
+                                   {{"contrastive.metric", "learned_spd_normalised"}, {"discriminator.mixing", "0.5"}}}) {
     const Config config = small_config(settings);
     SCOPED_TRACE(config.method + ", " + config.transport + ", " + config.contrastive.metric);
     Context ctx(ContextOptions{.threads = 2});

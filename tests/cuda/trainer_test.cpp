@@ -66,11 +66,12 @@ TEST(CudaTrainer, LossesAndWeightsFollowTheCpu) {
   expect_within(device.weights(gpu), to(host.weights(cpu)), 1e-3);
 }
 
-// The exact objective, in one part and in several.
+// The exact objective, in one part and in several; the second with the metric that is made of functions of the tape.
 TEST(CudaTrainer, ObjectivesFollowTheCpu) {
   using Settings = std::vector<std::pair<const char*, const char*>>;
   for (const Settings& settings : {Settings{{"transport", "semidual"}},
-                                   {{"transport", "joint"}, {"divergence", "chi2_exact"}}}) {
+                                   {{"transport", "joint"}, {"divergence", "chi2_exact"},
+                                    {"contrastive.metric", "learned_spd_normalised"}}}) {
     Config config = tiny_config();
     for (const auto& [key, value] : settings) set_value(config, key, value);
     SCOPED_TRACE(config.divergence);
