@@ -11,8 +11,8 @@ namespace pwdice::test {
 uint64_t allocation_count() noexcept;
 uint64_t allocated_bytes() noexcept;  // the sum of those requests, whatever has been given back since
 
-// How often it took a lock of the C library, free or not: pthread_mutex_*, pthread_rwlock_*, pthread_spin_lock, and
-// through them std::mutex and the like. Who waits on a condition has taken one before.
+// How often it took a lock of the C library, free or not: a mutex or a spin lock, or a read-write lock without a time
+// limit, and through them std::mutex and the like. Who waits on a condition has taken one before.
 uint64_t lock_count() noexcept;
 
 // False under a sanitizer, which has to own malloc and the locks itself: there a test can only check its other claims.

@@ -96,7 +96,14 @@ TEST(ThreadPool, TwoPoolsDoNotDisturbEachOther) {
 
 // A limit on address space stops the root user too, unlike one on processes. Sanitizers reserve more than any limit
 // leaves.
-#if defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PWDICE_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PWDICE_SANITIZED
+#endif
+#endif
+#if defined(__linux__) && !defined(PWDICE_SANITIZED)
 [[noreturn]] void start_more_threads_than_fit() {
   long pages = 0;
   std::FILE* statm = std::fopen("/proc/self/statm", "r");

@@ -3,6 +3,7 @@
 """tools/setup.sh on a distribution that has what is needed, and on one that has not; apt is pretended."""
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -13,6 +14,7 @@ SCRIPT = pathlib.Path(__file__).resolve().parent.parent / "tools" / "setup.sh"
 def setup(versions):
     """Exit status, output and calls of apt-get where nothing is installed and apt knows these versions."""
     with tempfile.TemporaryDirectory() as directory:
+        versions = {"cmake": "3.25.1-1", **versions}
         policy = "".join(f'{name}) echo "  Candidate: {version}" ;; ' for name, version in versions.items())
         programs = {"dpkg-query": "exit 1", "id": "echo 0", "apt-get": f'echo "$@" >>{directory}/calls',
                     "apt-cache": f'case $2 in {policy} esac'}
@@ -25,6 +27,7 @@ def setup(versions):
         return done.returncode, done.stdout + done.stderr, pathlib.Path(directory, "calls").read_text().splitlines()
 
 
+@unittest.skipUnless(shutil.which("dpkg"), "not a distribution that setup.sh knows")
 class Setup(unittest.TestCase):
     def test_supported(self):
         status, output, calls = setup({"libtomlplusplus-dev": "3.3.0+ds-1", "libhwy-dev": "1.0.3-3+deb12u1"})
@@ -37,6 +40,12 @@ class Setup(unittest.TestCase):
             status, output, calls = setup(versions)
             self.assertEqual((status, calls), (1, ["update -qq"]), output)
             self.assertRegex(output, r"^[^\n]*Debian 12 or Ubuntu 24.04 is needed\n$")  # and no other line
+
+
+    def test_offline(self):
+        status, output, calls = setup({"cmake": "(none)"})
+        self.assertEqual((status, calls), (1, ["update -qq"]), output)
+        self.assertIn("no package lists", output.splitlines()[-1])
 
 
 if __name__ == "__main__":

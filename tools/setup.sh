@@ -47,6 +47,7 @@ install_packages() {
     root=(sudo)
   fi
   "${root[@]}" apt-get update -qq
+  [ -n "$(candidate cmake)" ] || { say "apt has no package lists: is there a network?"; return 1; }
   # Ubuntu 22.04 has neither: better said now than by the compiler.
   [ -n "$(candidate libtomlplusplus-dev)" ] && dpkg --compare-versions "$(candidate libhwy-dev)" ge 1.0 || {
     say "apt knows no libtomlplusplus-dev, or no libhwy-dev of version 1.0 or later: Debian 12 or Ubuntu 24.04 is needed"; return 1; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Copyright (c) 2026 The pwdice authors
 
-// The activations and their derivatives on SIMD vectors, with f' and f'' written through y = f(pre):
-//   None  y = pre          f' = 1             f'' = 0
-//   Relu  y = max(pre, 0)  f' = 1[y > 0]      f'' = 0
-//   Tanh                   f' = 1 - y^2       f'' = -2 y (1 - y^2)
+// The activations and their derivatives on SIMD vectors, with f' written through y = f(pre):
+//   None  y = pre            f' = 1
+//   Relu  y = max(pre, 0)    f' = 1[y > 0]
+//   Tanh                     f' = 1 - y^2
 
 #if defined(PWDICE_KERNELS_CPU_ACTIVATION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PWDICE_KERNELS_CPU_ACTIVATION_INL_H_
@@ -29,22 +29,14 @@ HWY_INLINE Floats activate(Floats pre) {
   return pre;
 }
 
-// v f'. For ReLU a selection, not a product: what is switched off is 0 even where v is infinite.
+// v f'. For ReLU a selection, not a product: what is switched off is 0 even where v is infinite. NaN in y stays NaN.
 template <Activation kAct>
 HWY_INLINE Floats times_slope(Floats v, Floats y) {
   const FloatTag d;
-  if constexpr (kAct == Activation::Relu) return hn::IfThenZeroElse(hn::Le(y, hn::Zero(d)), v);
+  if constexpr (kAct == Activation::Relu)
+    return hn::IfThenElse(hn::Gt(y, hn::Zero(d)), v, math::at_least(d, 0.f, y));
   if constexpr (kAct == Activation::Tanh) return hn::Mul(v, hn::NegMulAdd(y, y, hn::Set(d, 1.f)));
   return v;
-}
-
-// v f''
-template <Activation kAct>
-HWY_INLINE Floats times_curvature(Floats v, Floats y) {
-  const FloatTag d;
-  if constexpr (kAct == Activation::Tanh)
-    return times_slope<kAct>(hn::Mul(hn::Mul(hn::Set(d, -2.f), y), v), y);
-  return hn::Zero(d);
 }
 
 }  // namespace HWY_NAMESPACE

@@ -147,16 +147,22 @@ struct PairRows {
 // where it matters (|s| in the thousands).
 inline constexpr double kDotTolerance = 1e-3;
 
-inline void fill_centre(Mat<const float> y, float* centre) {
+// Whether a point takes part; without weights all do.
+inline bool takes_part(Vec<const float> weight, int64_t j) { return weight.size == 0 || weight[j] != 0.f; }
+
+// The mean of the points that take part: a far one that does not must not cost the others their digits.
+inline void fill_centre(Mat<const float> y, Vec<const float> weight, float* centre) {
   std::fill_n(centre, y.cols, 0.f);
   for (int64_t k0 = 0; k0 < y.cols; k0 += 64) {
-    double sum[64] = {};
+    double sum[64] = {}, points = 0;
     const int64_t count = std::min<int64_t>(64, y.cols - k0);
     for (int64_t j = 0; j < y.rows; ++j) {
+      if (!takes_part(weight, j)) continue;
       for (int64_t k = 0; k < count; ++k) sum[k] += static_cast<double>(y(j, k0 + k));
+      ++points;
     }
     for (int64_t k = 0; k < count; ++k) {
-      const auto mean = static_cast<float>(sum[k] / static_cast<double>(y.rows));
+      const auto mean = static_cast<float>(sum[k] / points);
       centre[k0 + k] = std::isfinite(mean) ? mean : 0.f;  // one bad state must not spoil the others
     }
   }
@@ -172,10 +178,12 @@ inline void centre_panel(float* panel, const float* centre, int64_t depth, doubl
   }
 }
 
-// col(j) gives col_j of each real column. Memory: pair_columns_bytes().
+// col(j) gives col_j of each real column. A column of weight 0 is like one past the end, whatever its point and constant
+// are: its constant is the padding, and its point the centre. Memory: pair_columns_bytes().
 template <class Col>
 PairColumns pack_columns(Context& ctx, const char* op, Distance distance, float k, Mat<const float> y,
-                         float padding, const Col& col, Squares squares = Squares::ByError) {
+                         float padding, const Col& col, Vec<const float> weight = {},
+                         Squares squares = Squares::ByError) {
   Scratch& scratch = ctx.scratch();
   PairColumns c{};
   c.distance = distance, c.k = k, c.depth = y.cols, c.count = y.rows;
@@ -186,7 +194,7 @@ PairColumns pack_columns(Context& ctx, const char* op, Distance distance, float 
   c.norm = scratch.take<float>(c.padded, op);
   c.centre = scratch.take<float>(c.depth, op);
   if (distance == Distance::SquaredEuclidean && squares == Squares::ByError) {
-    fill_centre(y, c.centre);
+    fill_centre(y, weight, c.centre);
   } else {
     std::fill_n(c.centre, c.depth, 0.f);
   }
@@ -199,8 +207,12 @@ PairColumns pack_columns(Context& ctx, const char* op, Distance distance, float 
       pack_panel_transposed(y.row(j0), y.stride, c.depth, count, c.panels + j0 * c.depth);
       centre_panel(c.panels + j0 * c.depth, c.centre, c.depth, norms);
       for (int64_t i = 0; i < Tile::kCols; ++i) {
-        const double norm = i < count ? norms[i] : 0.0;
-        const float constant = i < count ? col(j0 + i) : padding;
+        const bool is_real = i < count && takes_part(weight, j0 + i);
+        if (i < count && !is_real) {
+          for (int64_t d = 0; d < c.depth; ++d) c.panels[(j0 * c.depth) + d * Tile::kCols + i] = 0.f;
+        }
+        const double norm = is_real ? norms[i] : 0.0;
+        const float constant = is_real ? col(j0 + i) : padding;
         c.col[j0 + i] = constant;
         c.dot_col[j0 + i] = static_cast<float>(static_cast<double>(constant) - static_cast<double>(k) * norm);
         c.norm[j0 + i] = static_cast<float>(distance == Distance::Cosine ? std::sqrt(norm) : norm);
@@ -210,17 +222,6 @@ PairColumns pack_columns(Context& ctx, const char* op, Distance distance, float 
   c.max_norm = squares == Squares::Direct ? INFINITY : 0.f;
   for (int64_t j = 0; j < c.count; ++j) c.max_norm = std::max(c.max_norm, c.norm[j]);
   return c;
-}
-
-// Columns of weight 0 take no part, whatever their points and constants are: s = -inf for every row.
-inline void drop_columns(Vec<const float> q, PairColumns& c) {
-  for (int64_t j = 0; j < c.count; ++j) {
-    if (q[j] != 0.f) continue;
-    c.col[j] = c.dot_col[j] = -INFINITY;
-    c.norm[j] = 0.f;
-    float* const point = c.panels + j / Tile::kCols * Tile::kCols * c.depth + j % Tile::kCols;
-    for (int64_t k = 0; k < c.depth; ++k) point[k * Tile::kCols] = 0.f;
-  }
 }
 
 inline Form form_of(const PairColumns& c, double max_row_norm) {

@@ -47,7 +47,7 @@ void matrix(Context& ctx, const CostMatrix& op) {
   const char* name = "cost_matrix";
   const ScratchScope scope(ctx.scratch());
   const PairColumns columns = pack_columns(
-      ctx, name, op.cost.distance, -op.cost.beta, op.cost.y, 0.f, [](int64_t) { return 0.f; },
+      ctx, name, op.cost.distance, -op.cost.beta, op.cost.y, 0.f, [](int64_t) { return 0.f; }, {},
       Squares::Direct);
   const PairGrid grid(op.c.rows, op.c.cols, PairBlock::kRows);
   sweep_pairs(

@@ -15,7 +15,8 @@
 //          rescales what has been summed. So 2^(s - m) stays below 2^24, and only pairs with p < e^-87 are
 //          lost, however small eps is. q_j = 0 is s = -inf: the column vanishes. Sums within a block of rows
 //          are float, sums over blocks double.
-// Cost     n m (2 d flop + 1 exp); reads m d floats per block of rows. Scratch: m d floats, 32 m doubles.
+// Cost     n m (2 d flop + 1 exp); reads m d floats per block of rows. Scratch: m d floats, 32 m doubles, and n
+//          doubles for every 1024 columns.
 
 #include <cmath>
 
@@ -173,10 +174,11 @@ void joint(Context& ctx, const TransportJoint& op) {
   const ScratchScope scope(ctx.scratch());
   const double unit = kLog2e / static_cast<double>(op.eps);
   const auto k = static_cast<float>(static_cast<double>(op.cost.beta) * unit);
-  PairColumns columns = pack_columns(ctx, name, op.cost.distance, k, op.cost.y, -INFINITY, [&](int64_t j) {
+  const auto constant = [&](int64_t j) {
     return static_cast<float>(static_cast<double>(op.b[j]) * unit + std::log2(static_cast<double>(op.q[j])));
-  });
-  drop_columns(op.q, columns);
+  };
+  const PairColumns columns =
+      pack_columns(ctx, name, op.cost.distance, k, op.cost.y, -INFINITY, constant, op.q);
   const PairGrid grid(op.cost.x.rows, op.cost.y.rows, PairBlock::kRows);
   const PairSums sums(ctx.scratch(), name, grid, columns);
   sweep_pairs(ctx, name, grid, columns, op.cost.x, Potential{op.a.data, op.cost.reward.data, unit},
@@ -276,9 +278,10 @@ void chi2(Context& ctx, const TransportChi2& op) {
   const auto k = static_cast<float>(static_cast<double>(op.cost.beta) * inv_eps);
   // The tiles carry t = y + 1. Columns past the end have weight 0, which drops them: their points are the
   // origin, and t overflows where that is far.
-  const PairColumns columns = pack_columns(ctx, name, op.cost.distance, k, op.cost.y, 0.f, [&](int64_t j) {
+  const auto constant = [&](int64_t j) {
     return static_cast<float>(static_cast<double>(op.b[j]) * inv_eps + 1.0);
-  });
+  };
+  const PairColumns columns = pack_columns(ctx, name, op.cost.distance, k, op.cost.y, 0.f, constant, op.q);
   const PairGrid grid(op.cost.x.rows, op.cost.y.rows, PairBlock::kRows);
   const PairSums sums(ctx.scratch(), name, grid, columns);
   float* w = ctx.scratch().take<float>(columns.padded, name);

@@ -274,11 +274,12 @@ void semidual_two_sweeps(Context& ctx, const TransportSemidual& op) {
   const ScratchScope scope(ctx.scratch());
   const double unit = kLog2e / static_cast<double>(op.eps), n = static_cast<double>(op.cost.x.rows);
   const auto k = static_cast<float>(static_cast<double>(op.cost.beta) * unit);
-  PairColumns packed = pack_columns(ctx, name, op.cost.distance, k, op.cost.y, -INFINITY, [&](int64_t j) {
+  const auto constant = [&](int64_t j) {
     const double mass = std::log2(static_cast<double>(op.q[j]) / n);
     return static_cast<float>(mass - static_cast<double>(op.col_lse[j]) * kLog2e);
-  });
-  drop_columns(op.q, packed);
+  };
+  const PairColumns packed =
+      pack_columns(ctx, name, op.cost.distance, k, op.cost.y, -INFINITY, constant, op.q);
   const PairGrid grid(op.cost.x.rows, op.cost.y.rows, PairBlock::kRows);
   double* sums = ctx.scratch().take<double>(grid.col_sections * grid.n, name);
   sweep_pairs(ctx, name, grid, packed, op.cost.x, Potential{op.a.data, op.cost.reward.data, unit},

@@ -38,7 +38,7 @@ set(pwdice_pc_private -ldl)
 if(PWDICE_CUDA_FOUND)
   string(PREPEND pwdice_pc_private "-L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lrt -lpthread ")
 endif()
-file(RELATIVE_PATH pwdice_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)  # lib may be lib/<architecture>
+file(RELATIVE_PATH pwdice_pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})  # lib may be lib/<architecture>
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pwdice.pc.in ${CMAKE_CURRENT_BINARY_DIR}/pwdice.pc @ONLY)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/pwdice-policy.pc.in ${CMAKE_CURRENT_BINARY_DIR}/pwdice-policy.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/pwdice.pc ${CMAKE_CURRENT_BINARY_DIR}/pwdice-policy.pc
