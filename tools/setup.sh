@@ -25,7 +25,7 @@ for option in "$@"; do
               requirements+=(tools/requirements-mujoco.txt) ;;
     --cuda) packages+=(clang python3-venv)
             requirements+=(tools/requirements-cuda.txt) ;;
-    --peers) packages+=(python3-venv)
+    --peers) packages+=(python3-venv libdnnl-dev)  # the second: pwdice_bench's baseline/dnnl_sgemm
              want_peers=true ;;
     *) echo "setup: unknown option $option; there are: --tests --mujoco --cuda --peers" >&2; exit 2 ;;
   esac

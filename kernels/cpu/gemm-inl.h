@@ -9,6 +9,10 @@
 // lanes of v holding C(row, col...), once per element and in fixed order, so that bias, activation and
 // derivatives cost no pass of their own.
 //
+// A library's product would leave these as passes over memory, and first layers and heads, which memory bounds when
+// they are products of their own, would not be next to free: here a block of rows goes through a whole network while it
+// is in the cache (mlp.cpp). baseline/dnnl_sgemm of pwdice_bench times oneDNN's bare products beside these.
+//
 // Work         C is cut into chunks of whole tiles by shape alone, and a chunk sums over all of k: no partial
 //              sums between threads, same bits for any thread count.
 // Numerics     float FMAs over at most 256 values of k in order, blocks added in order.
