@@ -55,27 +55,28 @@ HWY_INLINE void product_rows(Mat<const float> a, const Panels& b, Range rows, co
   multiply_chunk(a, b, rows, {0, panel_count(b.cols)}, sink);
 }
 
-// c is the tile's place in C, at most kCols wide; b as of tile_sums.
-template <int kRows>
+// c is the place of the tile in C, at most kVectors wide; b as of tile_sums.
+template <int kRows, int kVectors = Tile::kVectors>
 HWY_INLINE void accumulate_tile(int64_t depth, const float* a, int64_t a_stride, const float* b,
                                 int64_t b_stride, Mat<float> c, bool add) {
+  constexpr int64_t kCols = kVectors * kLanes;
   const StoreInto sink{c, add};
-  if (c.cols == Tile::kCols) {
-    for (int r = 0; r < kRows; ++r) prefetch(c.row(r), Tile::kCols);
+  if (c.cols == kCols) {
+    for (int r = 0; r < kRows; ++r) prefetch(c.row(r), kCols);
     const auto whole = [&](int row, int64_t col, Floats sum) HWY_ATTR { sink(row, col, sum, kLanes); };
-    return tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, whole, b_stride);
+    return tile_sums<kRows, Along::Columns, kVectors>(depth, a, a_stride, b, whole, b_stride);
   }
   const auto part = [&](int row, int64_t col, Floats sum) HWY_ATTR {
     if (col < c.cols) sink(row, col, sum, c.cols - col);
   };
-  tile_sums<kRows, Along::Columns>(depth, a, a_stride, b, part, b_stride);
+  tile_sums<kRows, Along::Columns, kVectors>(depth, a, a_stride, b, part, b_stride);
 }
 
 // The same for c.rows < Tile::kRows.
-template <int kRows>
+template <int kRows, int kVectors = Tile::kVectors>
 HWY_NOINLINE void accumulate_low_tile(int64_t depth, const float* a, int64_t a_stride, const float* b,
                                       int64_t b_stride, Mat<float> c, bool add) {
-  accumulate_tile<kRows>(depth, a, a_stride, b, b_stride, c, add);
+  accumulate_tile<kRows, kVectors>(depth, a, a_stride, b, b_stride, c, add);
 }
 template <int kRows = Tile::kRows - 1>
 HWY_INLINE auto low_tile(int64_t rows) {
@@ -101,6 +102,24 @@ HWY_INLINE void accumulate_panel(Mat<const float> a, const float* b, int64_t b_s
   }
 }
 
+// The rows of C are those of a head, at most kHeadRows: a tile has all of them and as many columns as the registers
+// hold, so that b, which may come from afar, is read in long runs. What is left of C's columns: from the one returned.
+inline constexpr int64_t kHeadRows = Tile::kRows / 2;
+template <int kRows = kHeadRows>
+HWY_INLINE int64_t accumulate_head(Mat<const float> a, Mat<const float> b, Mat<float> c, bool add) {
+  if constexpr (kRows > 1) {
+    if (c.rows < kRows) return accumulate_head<kRows - 1>(a, b, c, add);
+  }
+  constexpr int kVectors = Tile::kRows * Tile::kVectors / kRows >= 8 ? 8 : 4;
+  constexpr int64_t kCols = kVectors * kLanes;
+  int64_t col = 0;
+  for (; col + kCols <= c.cols; col += kCols) {
+    accumulate_low_tile<kRows, kVectors>(a.rows, a.data, a.stride, b.data + col, b.stride,
+                                         {c.data + col, c.rows, kCols, c.stride}, add);
+  }
+  return col;
+}
+
 // Whether columns of b are better read in place than packed for the tiles of `rows` columns of A. Packing costs as
 // much as one tile; hidden layers (mlp_stride) lie in the cache as well as if they were packed.
 inline bool reads_in_place(const Mat<const float>& b, int64_t rows) {
@@ -113,7 +132,8 @@ inline bool reads_in_place(const Mat<const float>& b, int64_t rows) {
 using Stacked = std::initializer_list<Mat<const float>>;
 inline HWY_NOINLINE void accumulate_columns(Mat<const float> a, Stacked b, Mat<float> c, bool add) {
   HWY_ALIGN float packed[kPassRows * Tile::kCols];
-  for (int64_t col = 0; col < c.cols; col += Tile::kCols) {
+  const bool is_head = c.rows <= kHeadRows && b.size() == 1;
+  for (int64_t col = is_head ? accumulate_head(a, *b.begin(), c, add) : 0; col < c.cols; col += Tile::kCols) {
     const int64_t count = std::min(Tile::kCols, c.cols - col);
     const int64_t left = std::min(Tile::kCols, c.cols - col - count);
     const auto next = [&](int64_t row, int64_t end) HWY_ATTR {

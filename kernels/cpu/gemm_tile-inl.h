@@ -93,18 +93,18 @@ HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_
   Floats sum[kRows][kVectors];
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
 #pragma GCC unroll 4
   for (int64_t k = 0; k < depth; ++k) {
     Floats b_k[kVectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) b_k[v] = hn::LoadU(d, b + v * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       const Floats a_rk = hn::Set(d, kAlong == Along::Rows ? a[r * a_stride] : a[r]);
-#pragma GCC unroll 2
+#pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(a_rk, b_k[v], sum[r][v]);
     }
     b += b_stride;
@@ -112,7 +112,7 @@ HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) finish(r, v * kLanes, sum[r][v]);
   }
 }
