@@ -14,7 +14,7 @@ constexpr int kVector = 16;  // floats; a multiple of every SIMD width in use
 // Several versions of one function in the binary, chosen when it is loaded.
 #if defined(__x86_64__) && defined(__ELF__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) && \
     !(defined(__clang__) && __clang_major__ < 15)
-#define PWDICE_POLICY_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define PWDICE_POLICY_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define PWDICE_POLICY_CLONES
 #endif

@@ -57,7 +57,7 @@ class RunTest : public ::testing::Test {
   pid_t spawn(const std::vector<std::string>& arguments, const std::string& output) const {
     const pid_t child = fork();
     if (child != 0) return child;
-    std::freopen(output.c_str(), "w", stdout);
+    if (std::freopen(output.c_str(), "w", stdout) == nullptr) _exit(126);
     dup2(STDOUT_FILENO, STDERR_FILENO);
     std::vector<char*> argv{const_cast<char*>("pwdice")};
     for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));

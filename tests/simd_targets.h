@@ -26,10 +26,10 @@ class BestTarget {
 };
 
 // Runs body() on every SIMD target that this CPU has, not only the best one. Code that was not built for a target runs
-// on the next one that it was built for.
+// on the next one that it was built for; newer versions of Highway end their list with one that nothing is built for.
 template <class Body>
 void on_every_target(const Body& body) {
-  for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
+  for (int64_t targets = hwy::SupportedTargets(); (targets & HWY_TARGETS) != 0; targets &= targets - 1) {
     SCOPED_TRACE(hwy::TargetName(targets & -targets));
     const BestTarget best(targets);
     body();

@@ -49,6 +49,7 @@ find_gpu() {
 
 build() {
   tools/setup.sh --tests --cuda &&
+    { [ ! -f build/deps/env.sh ] || . build/deps/env.sh; } &&
     cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DPWDICE_CUDA=ON -DPWDICE_PTXCPU=OFF -DPWDICE_GPU_TESTS=ON \
       -DPWDICE_CUDA_ARCHITECTURES="$architecture" &&
     cmake --build build/gpu

@@ -14,6 +14,7 @@ say() { printf '\nquickstart: %s\n' "$*"; }
 say "will install what is missing (tools/setup.sh), build build/cpu/bin/pwdice and train on the embedded maze"
 mkdir -p build
 tools/setup.sh
+[ ! -f build/deps/env.sh ] || . build/deps/env.sh
 
 say "building"
 cmake --preset cpu >build/cpu.configure.log || { cat build/cpu.configure.log; exit 1; }

@@ -25,6 +25,7 @@ build() (
   cd "$root"
   mkdir -p build
   tools/setup.sh --mujoco
+  [ ! -f build/deps/env.sh ] || . build/deps/env.sh
   cmake --preset cpu >build/cpu.configure.log || { cat build/cpu.configure.log; exit 1; }
   cmake --build --preset cpu --target pwdice >build/cpu.build.log 2>&1 || { tail -n 60 build/cpu.build.log; exit 1; }
 )

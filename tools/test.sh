@@ -77,6 +77,7 @@ setup=(--tests)
 [ "${parts[*]}" = cuda ] || setup+=(--mujoco)
 case " ${parts[*]} " in *" cuda "*) [ -z "$nvcc" ] || setup+=(--cuda) ;; esac
 tools/setup.sh "${setup[@]}"
+[ ! -f build/deps/env.sh ] || . build/deps/env.sh
 export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1  # a clone elsewhere finds the same objects
 
 for part in "${parts[@]}"; do
