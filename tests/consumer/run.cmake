@@ -29,7 +29,7 @@ run(${CMAKE_COMMAND} --build ${WORK}/package --target ${programs})
 
 file(GLOB_RECURSE pc ${WORK}/prefix/*/pwdice-policy.pc)
 get_filename_component(pc_directory "${pc}" DIRECTORY)
-set(pkg_config "PKG_CONFIG_PATH=${pc_directory} pkg-config --cflags --libs")
+set(pkg_config "PKG_CONFIG_PATH=${pc_directory}:$PKG_CONFIG_PATH pkg-config --cflags --libs")
 foreach(program IN LISTS programs)
   run(${WORK}/package/${program})
   if(program STREQUAL "robot")
