@@ -46,9 +46,9 @@ lacks_recent() {
 }
 
 install_packages() {
+  [ -f build/deps/env.sh ] || packages+=("${!recent[@]}")
   command -v dpkg-query >/dev/null || {
     say "this is not Debian or Ubuntu; install the equivalents of: ${packages[*]}"; return 1; }
-  [ -f build/deps/env.sh ] || packages+=("${!recent[@]}")
   local missing=() package
   for package in "${packages[@]}"; do installed "$package" || missing+=("$package"); done
   [ ${#missing[@]} -eq 0 ] && { say "all ${#packages[@]} distribution packages are installed"; return; }
@@ -94,7 +94,7 @@ install_deps() {
   rm -r "$deps"/{numpy-2.0.2,pytomlpp-1.1.0,highway} "$deps"/*.tar.gz
   cat >"$deps/env.sh" <<EOF
 # Where tools/setup.sh put what is too old in the distribution.
-export PATH="$deps/bin:\$PATH" CPATH="$deps/include\${CPATH:+:\$CPATH}"
+export PATH="$deps/bin:\$PATH" CPLUS_INCLUDE_PATH="$deps/include\${CPLUS_INCLUDE_PATH:+:\$CPLUS_INCLUDE_PATH}"
 export PKG_CONFIG_PATH="$deps/lib/pkgconfig\${PKG_CONFIG_PATH:+:\$PKG_CONFIG_PATH}"
 EOF
 }
