@@ -16,6 +16,7 @@
 #endif
 
 #include "../kernels/error.h"
+#include "sanitized.h"
 
 namespace pwdice::cpu {
 namespace {
@@ -94,15 +95,7 @@ TEST(ThreadPool, TwoPoolsDoNotDisturbEachOther) {
   EXPECT_EQ(runs, 8000);
 }
 
-// A limit on address space stops the root user too, unlike one on processes. Sanitizers reserve more than any limit
-// leaves.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PWDICE_SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PWDICE_SANITIZED
-#endif
-#endif
+// A limit on address space stops the root user too, unlike one on processes.
 #if defined(__linux__) && !defined(PWDICE_SANITIZED)
 [[noreturn]] void start_more_threads_than_fit() {
   long pages = 0;
