@@ -72,8 +72,10 @@ GoldenFile::GoldenFile(const fs::path& path) : path_(path.string()) {
       const Handle attribute(H5Aopen(file, name.c_str(), H5P_DEFAULT), H5Aclose);
       const Handle type(H5Aget_type(attribute), H5Tclose);
       if (H5Tget_class(type) == H5T_STRING) continue;  // "describe", for people
-      if (H5Aread(attribute, H5T_NATIVE_DOUBLE, &numbers_[name]) < 0) {
-        throw std::runtime_error("attribute " + name + " is not a number");
+      const Handle space(H5Aget_space(attribute), H5Sclose);
+      if (H5Sget_simple_extent_npoints(space) != 1 ||
+          H5Aread(attribute, H5T_NATIVE_DOUBLE, &numbers_[name]) < 0) {
+        throw std::runtime_error("attribute " + name + " is not one number");
       }
     }
   } catch (const std::runtime_error& error) {
@@ -111,14 +113,22 @@ std::vector<float> GoldenFile::input(const std::string& name) const {
 std::vector<fs::path> golden_paths() {
   std::vector<fs::path> paths;
   const auto add = [&](const fs::path& directory) {
-    for (const auto& entry : fs::directory_iterator(directory)) paths.push_back(entry.path());
+    for (const auto& entry : fs::directory_iterator(directory)) {
+      if (entry.path().extension() == ".h5") paths.push_back(entry.path());
+    }
   };
   add(PWDICE_GOLDEN_OPS);
   const char* given = std::getenv("PWDICE_GOLDEN_DIR");
   if (given && *given) {
     if (!fs::is_directory(given))
       throw std::runtime_error(std::string("PWDICE_GOLDEN_DIR: ") + given + " is not a directory");
-    if (const fs::path ops = fs::path(given) / "ops"; fs::is_directory(ops)) add(ops);
+    const fs::path ops = fs::path(given) / "ops";
+    if (fs::is_directory(ops)) {
+      add(ops);
+    } else if (!fs::is_directory(fs::path(given) / "tabular")) {
+      throw std::runtime_error(std::string("PWDICE_GOLDEN_DIR: ") + given +
+                               " has neither ops nor tabular in it");
+    }
   }
   std::sort(paths.begin(), paths.end());
   return paths;

@@ -50,7 +50,7 @@ void expect_golden(const GoldenFile& file, const Outputs& got);
 void expect_all_used(const GoldenFile& file);
 
 // All golden files: those of this directory's golden/ops, and of $PWDICE_GOLDEN_DIR/ops when that is set. A given
-// directory must be there, but may hold other kinds of golden files alone, as for the tests of tabular/.
+// directory must be there, but may hold the files of tabular/ alone.
 std::vector<std::filesystem::path> golden_paths();
 
 // Those whose name begins with `prefix` and goes on with something else than `except`. Throws when there is none: a test

@@ -3,6 +3,7 @@
 
 // The golden networks, twice: op by op, and through the tape and its layers.
 #include <algorithm>
+#include <filesystem>
 
 #include "../host/functions.h"
 #include "../host/layers.h"
@@ -151,7 +152,7 @@ std::vector<float> stacked(const GoldenFile& file, std::initializer_list<const c
 // -----------------------------------------------------------------------------------------
 
 Activation activation_of(const GoldenFile& file) {
-  return file.path().find("mlp_relu") != std::string::npos ? Activation::Relu : Activation::Tanh;
+  return std::filesystem::path(file.path()).stem() == "mlp_relu" ? Activation::Relu : Activation::Tanh;
 }
 
 TEST_P(GoldenNetworks, MlpByOps) {

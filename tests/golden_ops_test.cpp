@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "../kernels/adam.h"
@@ -20,6 +22,7 @@
 #include "../kernels/reduce.h"
 #include "../kernels/transport.h"
 #include "golden.h"
+#include "hdf5_library.h"
 #include "op_case.h"
 
 namespace pwdice::test {
@@ -43,8 +46,7 @@ TEST(GoldenFiles, EveryFileIsKnown) {
     const bool known = std::find(std::begin(exact), std::end(exact), stem) != std::end(exact) ||
                        std::any_of(std::begin(prefixes), std::end(prefixes),
                                    [&](const std::string& p) { return stem.compare(0, p.size(), p) == 0; });
-    EXPECT_TRUE(known && path.extension() == ".h5")
-        << path << " is no golden file this test knows what to do with";
+    EXPECT_TRUE(known) << path << " is no golden file this test knows what to do with";
   }
 }
 
@@ -78,12 +80,32 @@ TEST(GoldenFiles, AGivenDirectoryAddsItsOps) {
     return golden_paths().size();
   };
   const size_t ours = count("");
-  EXPECT_EQ(count(root), ours);  // only other kinds of files in it
+  EXPECT_THROW(count(root), std::runtime_error);
+  fs::create_directory(root / "tabular");
+  EXPECT_EQ(count(root), ours);
   fs::create_directory(root / "ops");
   fs::copy_file(golden_files("costs").front().path(), root / "ops" / "costs.h5");
+  std::ofstream(root / "ops" / "README.md") << "what is in here\n";
   EXPECT_EQ(count(root), ours + 1);
   fs::remove_all(root);
   EXPECT_THROW(count(root), std::runtime_error);
+}
+
+TEST(GoldenFiles, AnAttributeOfSeveralNumbersIsAnError) {
+  const std::string path = scratch_file("attribute.h5").string();
+  {
+    const LibraryFile file(path);
+    const hsize_t count = 200;
+    const hid_t space = H5Screate_simple(1, &count, nullptr);
+    H5Aclose(H5Acreate2(file.id, "eps", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+  }
+  try {
+    const GoldenFile read(path);
+    ADD_FAILURE() << "read " << path;
+  } catch (const std::runtime_error& error) {
+    EXPECT_EQ(error.what(), path + ": attribute eps is not one number");
+  }
 }
 
 TEST_P(GoldenOps, Adam) {
