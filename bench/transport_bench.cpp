@@ -224,7 +224,7 @@ void add_objective(Suite& suite, int64_t n, int64_t m) {
         }
         time_iterations(state, suite.ctx, suite.machine, work, evaluate);
         state.counters["scratch_MiB"] =
-            static_cast<double>(transport_scratch_bytes(suite.ctx, n, m, kFeatures)) / (1 << 20);
+            static_cast<double>(column_lse_scratch_bytes(suite.ctx, n, m, kFeatures)) / (1 << 20);
       });
 }
 

@@ -2,6 +2,8 @@
 // Copyright (c) 2026 The pwdice authors
 #include "adam.h"
 
+#include <cmath>
+
 #include "backends.h"
 
 namespace pwdice {
@@ -17,6 +19,8 @@ void adam(Context& ctx, const Adam& op) {
   PWDICE_CHECK(op.beta1 >= 0.f && op.beta1 < 1.f && op.beta2 >= 0.f && op.beta2 < 1.f,
                "adam: the betas are {} and {}, expected 0 to 1, 1 excluded", op.beta1, op.beta2);
   PWDICE_CHECK(op.eps > 0.f, "adam: eps is {}, expected a positive number", op.eps);
+  PWDICE_CHECK(op.weight_decay >= 0.f && std::isfinite(op.weight_decay),
+               "adam: weight_decay is {}, expected 0 or a positive number", op.weight_decay);
   check_size("adam", "lr", op.lr.size, 1);
   check_size("adam", "scale", op.scale.size, 1);
   check_size("adam", "ok", op.ok.size, 1);

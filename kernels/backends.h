@@ -46,7 +46,7 @@ void reduce_sum(Context& ctx, const Reduce& op);
 void reduce_mean(Context& ctx, const Reduce& op);
 void reduce_max(Context& ctx, const Reduce& op);
 void reduce_logsumexp(Context& ctx, const Reduce& op);
-void reduce_norm(Context& ctx, const Reduce& op);
+void reduce_norm(Context& ctx, const Reduce& op, const char* name = "reduce_norm");
 void dot(Context& ctx, const Dot& op);
 void row_sum(Context& ctx, const RowSum& op);
 void column_sum(Context& ctx, const ColumnSum& op);
@@ -189,5 +189,6 @@ namespace pwdice::cpu {
 
 size_t infonce_scratch_bytes(int threads, int64_t n, int64_t d);
 size_t transport_scratch_bytes(int threads, int64_t n, int64_t m, int64_t d);
+size_t column_lse_scratch_bytes(int threads, int64_t m, int64_t d);
 
 }  // namespace pwdice::cpu

@@ -54,7 +54,9 @@ void infonce_backward(Context& ctx, const InfoNceBackward& op) {
   check_vector(name, "lse", op.lse, op.in.v1.rows);
   check_vector(name, "d_loss", op.d_loss, 1);
   check_gradients(name, op);
-  check_inputs(ctx, name, {{"lse", op.lse}, {"d_loss", op.d_loss}});
+  check_inputs(
+      ctx, name,
+      {{"lse", op.lse}, {"d_loss", op.d_loss}, {"v1", op.in.v1}, {"v2", op.in.v2}, {"w0", op.in.w0}});
   ctx.on_gpu() ? cuda::infonce_backward(ctx, op) : cpu::infonce_backward(ctx, op);
 }
 

@@ -110,4 +110,9 @@ size_t transport_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t
                       : cpu::transport_scratch_bytes(ctx.threads(), n, m, d);
 }
 
+size_t column_lse_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d) {
+  return ctx.on_gpu() ? cuda::transport_scratch_bytes(n, m, d)
+                      : cpu::column_lse_scratch_bytes(ctx.threads(), m, d);
+}
+
 }  // namespace pwdice

@@ -74,6 +74,8 @@ struct ColumnLse {
 };
 void column_lse(Context& ctx, const ColumnLse& op);
 
-size_t transport_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d);  // enough for each
+// Enough for each op above and for less n too; of column_lse alone, on the CPU the same for every n.
+size_t transport_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d);
+size_t column_lse_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d);
 
 }  // namespace pwdice

@@ -55,8 +55,8 @@ class Potentials {
   // chi2 forms, as one streamed pass over the data.
   void weights(Context& ctx, Vec<float> w) const;
 
-  // The dual objective over the whole data set, all pairs, no estimate, for every divergence; beyond a few numbers per
-  // transition memory is bounded. Reads back: for logging.
+  // The dual objective over the whole data set, all pairs, no estimate, for every divergence. Memory: up to seven floats
+  // per transition (the heads of its state and what follows from them), and beyond that bounded. Reads back: for logging.
   double objective(Context& ctx, int64_t part_rows = kPartRows) const;
 
   Optimiser& optimiser() { return optimiser_; }

@@ -159,6 +159,9 @@ TEST_P(AdamOp, RefusesWrongArguments) {
   expect_error(bad, "adam: eps is 0", [&] {
     adam(ctx, {kBeta1, kBeta2, 0, 0, one, one, one, t, two, two, two, two});
   });
+  expect_error(bad, "adam: weight_decay is nan", [&] {
+    adam(ctx, {kBeta1, kBeta2, kEps, NAN, one, one, one, t, two, two, two, two});
+  });
   expect_error(bad, "clip_scale: max_norm is 0", [&] { clip_scale(ctx, {two, 0.f, one, one}); });
   expect_error(bad, "ema: decay is 1.5, expected 0 to 1", [&] { ema(ctx, {1.5f, one, two, two}); });
   expect_error(bad, "ema: average has 1 values, expected 2", [&] { ema(ctx, {0.5f, one, two, one}); });

@@ -2,7 +2,7 @@
 // Copyright (c) 2026 The pwdice authors
 
 // No op of the CPU backend allocates or takes a lock: what it needs beyond its arguments is scratch, taken from the
-// Context.
+// Context. Here those that borrow little or none; the others in scratch_test.cpp.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

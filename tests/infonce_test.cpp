@@ -15,12 +15,16 @@ INSTANTIATE_TEST_SUITE_P(, InfoNceOp, testing::ValuesIn(test_backends()), backen
 
 using Case = InfoNceProblem;
 
+// Within rtol of the largest value, or as close as plain float code: of equal embeddings the gradient is zero.
 void expect_gradients(const Outputs& got, const Result<double>& exact, const Result<float>& plain,
                       double rtol) {
   const auto expect = [&](const char* name, const std::vector<double>& want,
                           const std::vector<float>& rough) {
     SCOPED_TRACE(name);
-    rtol > 0 ? expect_within(got[name], want, rtol, 2e-6) : expect_close(got[name], want, rough);
+    double error = 0;
+    for (size_t i = 0; i < want.size(); ++i)
+      error = std::max(error, std::abs(static_cast<double>(rough[i]) - want[i]));
+    rtol > 0 ? expect_within(got[name], want, rtol, 8 * error) : expect_close(got[name], want, rough);
   };
   expect("d_v1", exact.d_v1.data, plain.d_v1.data);
   expect("d_v2", exact.d_v2.data, plain.d_v2.data);

@@ -110,8 +110,9 @@ Memory of_objective(const PotentialsOptions& options, int64_t transitions) {
   return {ctx.scratch().peak(), allocated_bytes() - before};
 }
 
-// Whatever the data set: one number per transition (y, for KL) and the copies of the parts' results.
-TEST(SteadyTrainer, TheExactObjectiveDoesNotGrowWithTheDataSet) {
+// What a call adds to the heads and columns that the potentials keep: one number per transition (y, for KL) and the
+// copies of the parts' results.
+TEST(SteadyTrainer, TheExactObjectiveNeedsOneNumberForATransitionMore) {
   constexpr int64_t kSmall = 4096, kLarge = 4 * kSmall, kParts = (kLarge - kSmall) / 1024;
   PotentialsOptions kl, chi2;
   kl.method = DualMethod::Semidual;

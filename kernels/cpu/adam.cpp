@@ -92,7 +92,7 @@ void adam(Context& ctx, const Adam& op) {
 }
 
 void clip_scale(Context& ctx, const ClipScale& op) {
-  cpu::reduce_norm(ctx, {op.grad, op.norm});
+  cpu::reduce_norm(ctx, {op.grad, op.norm}, "clip_scale");
   const float ratio = op.max_norm / (op.norm[0] + 1e-6f);
   op.scale[0] = ratio > 1.f ? 1.f : ratio;  // NaN stays NaN
 }

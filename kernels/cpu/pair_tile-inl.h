@@ -12,7 +12,7 @@
 // far from the origin but close to each other; sum (x - y)^2 costs two instructions and never cancels. Both
 // work on states minus the mean of the columns, which the distance does not see. A block of rows takes the
 // first form when its rounding error in s, at most about 2^-23 k (|x|^2 + |y|^2), is below kDotTolerance;
-// embeddings on the unit sphere always do. A consumer that wants the distance itself asks for the direct
+// embeddings on the unit sphere do while k = beta / (eps log 2) is below 40. A consumer that wants the distance itself asks for the direct
 // form on unshifted states.
 //
 // Cost     2 n m d flop: d FMAs a pair, the direct forms twice the instructions. Reads m d floats per block.
@@ -143,9 +143,9 @@ struct PairRows {
   HWY_ALIGN float row[PairBlock::kRows], norm[PairBlock::kRows];
 };
 
-// Largest error of a score that the cancelling form may cause; the rounding of s itself is of this order
-// where it matters (|s| in the thousands).
-inline constexpr double kDotTolerance = 1e-3;
+// Largest error of a score that the cancelling form may cause: the relative error of exp(s). Between neighbours s is
+// near zero and plain float code has it to 2^-24, so that little may be lost here.
+inline constexpr double kDotTolerance = 1e-5;
 
 // Whether a point takes part; without weights all do.
 inline bool takes_part(Vec<const float> weight, int64_t j) { return weight.size == 0 || weight[j] != 0.f; }

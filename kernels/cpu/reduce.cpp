@@ -243,11 +243,11 @@ void reduce_logsumexp(Context& ctx, const Reduce& op) {
   op.result[0] = static_cast<float>(std::isfinite(m) ? m + std::log(z) : m);
 }
 
-void reduce_norm(Context& ctx, const Reduce& op) {
+void reduce_norm(Context& ctx, const Reduce& op, const char* name) {
   const auto run = HWY_DYNAMIC_DISPATCH(square_chunk);
   double result = 0;
   reduce<double>(
-      ctx, "reduce_norm", op.x.size, [&](int64_t at, int64_t n) { return run(op.x.data + at, n); },
+      ctx, name, op.x.size, [&](int64_t at, int64_t n) { return run(op.x.data + at, n); },
       [&](double part) { result += part; });
   op.result[0] = static_cast<float>(std::sqrt(result));
 }

@@ -316,23 +316,27 @@ void transport_semidual(Context& ctx, const TransportSemidual& op) {
   HWY_DYNAMIC_DISPATCH(semidual)(ctx, op);
 }
 
+namespace {
+size_t bytes_of(int64_t count, size_t size) { return Scratch::rounded(static_cast<size_t>(count) * size); }
+}  // namespace
+
+size_t column_lse_scratch_bytes(int threads, int64_t m, int64_t d) {
+  const int64_t partial = PairGrid::max_row_sections(m) * (m + kPairPadding);
+  return pair_columns_bytes(m, d) + static_cast<size_t>(threads) * pair_block_bytes(d, kPairMaxCols) +
+         bytes_of(partial, sizeof(double)) + bytes_of(partial, sizeof(float));
+}
+
 size_t transport_scratch_bytes(int threads, int64_t n, int64_t m, int64_t d) {
-  const auto bytes = [](int64_t count, size_t size) {
-    return Scratch::rounded(static_cast<size_t>(count) * size);
-  };
-  const int64_t col_sections = chunk_count(m, PairGrid::kSectionCols),
-                row_sections = PairGrid::max_row_sections(m);
-  const auto t = static_cast<size_t>(threads);
-  const size_t block = t * pair_block_bytes(d, kPairMaxCols);
-  const size_t sums =
-      bytes(col_sections * n, sizeof(double)) + bytes(row_sections * (m + kPairPadding), sizeof(double)) +
-      bytes(row_sections * (m + kPairPadding), sizeof(float)) +
-      bytes(col_sections * (n / 6 + 1), sizeof(float)) + bytes(m + kPairPadding, sizeof(float)) +
-      bytes(PairGrid::kOwners + col_sections, sizeof(double)) * 2;
-  const size_t tiles = pair_columns_bytes(m, d) + block + sums + divergence_bytes(n);
-  if (n > kWholeColumns) return tiles;
-  const size_t whole = pair_columns_bytes(n, d) + t * pair_block_bytes(d, n + kPairPadding) +
-                       bytes(kSemidualSections * (n + kPairPadding), sizeof(double));
+  const int64_t col_sections = chunk_count(m, PairGrid::kSectionCols);
+  const size_t sums = bytes_of(col_sections * n, sizeof(double)) +
+                      bytes_of(col_sections * (n / 6 + 1), sizeof(float)) +
+                      bytes_of(m + kPairPadding, sizeof(float)) +
+                      bytes_of(PairGrid::kOwners + col_sections, sizeof(double)) * 2;
+  const size_t tiles = column_lse_scratch_bytes(threads, m, d) + sums + divergence_bytes(n);
+  const int64_t k = std::min(n, kWholeColumns);  // states of a semidual in one sweep
+  const size_t whole = pair_columns_bytes(k, d) +
+                       static_cast<size_t>(threads) * pair_block_bytes(d, k + kPairPadding) +
+                       bytes_of(kSemidualSections * (k + kPairPadding), sizeof(double));
   return std::max(tiles, whole);
 }
 
