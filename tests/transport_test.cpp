@@ -48,6 +48,19 @@ TEST_P(TransportCase, EveryDistance) {
   }
 }
 
+TEST_P(TransportCase, HugeTinyAndEqualStates) {
+  for (Data data : {Data::Huge, Data::Tiny, Data::Equal}) {
+    for (Distance distance :
+         {Distance::SquaredEuclidean, Distance::Euclidean, Distance::Manhattan, Distance::Cosine}) {
+      SCOPED_TRACE(name(data));
+      Case c(29, 35, 5);
+      c.distance = distance;
+      c.x = make_data(data, c.n * c.d, 1), c.y = make_data(data, c.m * c.d, 2);
+      check(c);
+    }
+  }
+}
+
 TEST_P(TransportCase, SeveralSectionsOfRowsAndColumns) {
   check(Case(31, 1100, 4));
   check(Case(400, 500, 4));
