@@ -57,18 +57,23 @@ struct TransportProblem {
   }
 };
 
-// What a rounding of the largest exponent does to p, several times over: better than that is luck. A pair that is small
-// beside another one in its row has no say.
+// What a rounding of the parts of the largest exponent does to p, several times over: better than that is luck. A pair
+// that is small beside another one in its row has no say, nor has one of weight zero.
 inline double exponent_rounding(const TransportProblem& c) {
   constexpr double kSmall = 16;  // exp(-16) is the rounding of a sum
   const auto in = c.inputs<double>();
   double largest = 0;
   for (int64_t i = 0; i < c.n; ++i) {
-    std::vector<double> y;
-    for (int64_t j = 0; j < c.m; ++j) y.push_back((in.a[size_t(i)] + in.b[size_t(j)] - in.c(i, j)) / in.eps);
-    const double top = *std::max_element(y.begin(), y.end());
-    for (double v : y) {
-      if (std::isfinite(v) && v >= top - kSmall) largest = std::max(largest, std::abs(v));
+    std::vector<double> y, parts;
+    for (int64_t j = 0; j < c.m; ++j) {
+      const double a = in.a[size_t(i)], b = in.b[size_t(j)], cost = in.c(i, j);
+      if (in.q[size_t(j)] == 0 || !std::isfinite(a + b - cost)) continue;
+      y.push_back((a + b - cost) / in.eps);
+      parts.push_back((std::abs(a) + std::abs(b) + std::abs(cost)) / in.eps);
+    }
+    const double top = y.empty() ? 0 : *std::max_element(y.begin(), y.end());
+    for (size_t k = 0; k < y.size(); ++k) {
+      if (y[k] >= top - kSmall) largest = std::max(largest, parts[k]);
     }
   }
   return 4 * 0x1p-24 * largest;
