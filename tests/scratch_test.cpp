@@ -13,6 +13,7 @@
 #include "../kernels/adam.h"
 #include "../kernels/bce.h"
 #include "../kernels/bellman.h"
+#include "../kernels/cloning_weights.h"
 #include "../kernels/gradient_penalty.h"
 #include "../kernels/infonce.h"
 #include "../kernels/linear.h"
@@ -78,6 +79,11 @@ class ScratchOps : public testing::Test {
 
 TEST_F(ScratchOps, Reductions) {
   check("reduce_sum", [&](Context& c) { reduce_sum(c, {in(kSize), out(0, 1)}); });
+  check("reduce_mean", [&](Context& c) { reduce_mean(c, {in(kSize), out(0, 1)}); });
+  check("reduce_max", [&](Context& c) { reduce_max(c, {in(kSize), out(0, 1)}); });
+  check("reduce_logsumexp", [&](Context& c) { reduce_logsumexp(c, {in(kSize), out(0, 1)}); });
+  check("dot", [&](Context& c) { dot(c, {in(kSize), in(kSize), out(0, 1)}); });
+  check("all_finite", [&](Context& c) { all_finite(c, {in(kSize), out(0, 1)}); });
   check("reduce_norm", [&](Context& c) { reduce_norm(c, {in(kSize), out(0, 1)}); });
   check("clip_scale", [&](Context& c) { clip_scale(c, {in(kSize), 1.f, out(0, 1), out(1, 1)}); });
   check("column_sum", [&](Context& c) { column_sum(c, {in(kRows, kCols), out(0, kCols)}); });
@@ -157,6 +163,9 @@ TEST_F(ScratchOps, Losses) {
   check("bellman", [&](Context& c) {
     bellman(c, {in(), in(), in(), in(), in(), 0.1f, 0.5f, Divergence::Kl, out(0, 1), out(1), out(2), out(3),
                 out(4)});
+  });
+  check("cloning_weights", [&](Context& c) {
+    cloning_weights(c, {.power = 2, .end = {}, .order = {}, .step_begin = {}, .w = out(0)});
   });
   check("policy_weights", [&](Context& c) { policy_weights(c, {in(), Divergence::Kl, out(0)}); });
 }
