@@ -62,12 +62,14 @@ struct TransportProblem {
 inline double exponent_rounding(const TransportProblem& c) {
   constexpr double kSmall = 16;  // exp(-16) is the rounding of a sum
   const auto in = c.inputs<double>();
-  double largest = 0;
+  double largest = 0, of_all = 0;
   for (int64_t i = 0; i < c.n; ++i) {
     std::vector<double> y, parts;
     for (int64_t j = 0; j < c.m; ++j) {
       const double a = in.a[size_t(i)], b = in.b[size_t(j)], cost = in.c(i, j);
-      if (in.q[size_t(j)] == 0 || !std::isfinite(a + b - cost)) continue;
+      if (!std::isfinite(a + b - cost)) continue;
+      of_all = std::max(of_all, std::abs(a + b - cost) / in.eps);
+      if (in.q[size_t(j)] == 0) continue;
       y.push_back((a + b - cost) / in.eps);
       parts.push_back((std::abs(a) + std::abs(b) + std::abs(cost)) / in.eps);
     }
@@ -76,7 +78,7 @@ inline double exponent_rounding(const TransportProblem& c) {
       if (y[k] >= top - kSmall) largest = std::max(largest, parts[k]);
     }
   }
-  return 4 * 0x1p-24 * largest;
+  return 4 * 0x1p-24 * std::min(largest, of_all);
 }
 
 inline void expect_near(const std::vector<float>& got, const std::vector<double>& want,

@@ -12,8 +12,8 @@
 // far from the origin but close to each other; sum (x - y)^2 costs two instructions and never cancels. Both
 // work on states minus the mean of the columns, which the distance does not see. A block of rows takes the
 // first form when its rounding error in s, at most about 2^-23 k (|x|^2 + |y|^2), is below kDotTolerance;
-// embeddings on the unit sphere do while k = beta / (eps log 2) is below 40. A consumer that wants the distance itself asks for the direct
-// form on unshifted states.
+// embeddings on the unit sphere do while k = beta / (eps log 2) is below 40. A consumer that wants the
+// distance itself asks for the direct form on unshifted states.
 //
 // Cost     2 n m d flop: d FMAs a pair, the direct forms twice the instructions. Reads m d floats per block.
 
