@@ -211,6 +211,19 @@ TEST(TransportMemory, AStreamingPassNeedsNoMoreForMoreRows) {
   EXPECT_EQ(column_lse_scratch_bytes(ctx, 1200000000, 1000, 32), bytes);
 }
 
+// As many sections of rows as there can be: the sums of each are most of what is needed.
+TEST(TransportMemory, AStreamingPassFitsIntoItsScratch) {
+  const Case c(4096, 1000, 8);
+  const Context small({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = 1 << 10});
+  const size_t bytes = column_lse_scratch_bytes(small, c.n, c.m, c.d);
+  Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = bytes});
+  OpRun op(ctx, 0);
+  call_columns(op, c);
+  expect_close(op.finish()["col_lse"], semidual(c.inputs<double>()).col_lse,
+               semidual(c.inputs<float>()).col_lse);
+  EXPECT_GT(ctx.scratch().peak(), bytes / 2);
+}
+
 // Who takes scratch for the largest batch has enough for every other one.
 TEST(TransportMemory, GrowsWithTheBatch) {
   const Context ctx({.backend = Backend::Cpu, .threads = 2, .scratch_bytes = 1 << 10});
