@@ -128,10 +128,12 @@ void add_mlp(Suite& suite, int64_t n, const Sizes& sizes) {
     const Work work{flop(backward ? 2 * all - first : all)};
     add("op/mlp/" + std::string(backward ? "backward/" : "forward/") + shape,
         [&suite, n, sizes, work, backward](benchmark::State& state) {
-          Network small(kCheckRows, sizes, Activation::Tanh);
-          small.forward(suite.ctx), small.backward(suite.ctx);
-          if (!small.is_gradient_of(&Network::output_loss))
-            return state.SkipWithError("the gradient is wrong");
+          for (const Activation act : {Activation::Tanh, Activation::Relu}) {
+            Network small(kCheckRows, sizes, act);
+            small.forward(suite.ctx), small.backward(suite.ctx);
+            if (!small.is_gradient_of(&Network::output_loss))
+              return state.SkipWithError("the gradient is wrong");
+          }
           Network net(n, sizes, Activation::Relu);
           net.forward(
               suite.ctx);  // backward then runs on its own leftovers: the time does not depend on them
@@ -163,7 +165,8 @@ void register_networks(Suite& suite) {
   add_mlp(suite, 1024, {111, kWidth, kWidth, 16});
   add_mlp(suite, 256, {11, kWidth, kWidth, 6});
   add_mlp(suite, 6144, {11, kWidth, kWidth, 3});
-  add_mlp(suite, 8192, {11, 128, 128, 32});  // the encoder
+  add_mlp(suite, 6144, {11, kWidth, kWidth, 1});  // gradients as sums of selected rows
+  add_mlp(suite, 8192, {11, 128, 128, 32});       // the encoder
   for (const int64_t in : {11, 111}) add_penalty(suite, 512, in);
 }
 

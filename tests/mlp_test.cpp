@@ -2,6 +2,7 @@
 // Copyright (c) 2026 The pwdice authors
 #include "../kernels/mlp.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -143,6 +144,25 @@ std::vector<Problem> problems() {
   return list;
 }
 
+// Gradients of a head whose rows point the same way over long runs, as in a dual step: sums of selected rows on the CPU.
+// Two runs meet inside a block; a third of the rows are zero.
+std::vector<Problem> problems_with_directions() {
+  constexpr float kDirections[][3] = {{1, -1, 0}, {0, 0.5, 0}, {0, 0, 0}, {0.25, 0, 3}};
+  std::vector<Problem> list;
+  for (const int64_t n : {1, 31, 33, 113, 400, 1030}) {
+    for (const auto& sizes :
+         {std::vector<int64_t>{11, 64, 96, 3}, {3, 288, 64, 1}, {40, 64, 32, 2}, {9, 7, 64, 320, 3}}) {
+      Problem& p = list.emplace_back(n, sizes, Activation::Relu);
+      for (int64_t i = 0, out = sizes.back(); i < n; ++i) {
+        const float g = p.d_pre[static_cast<size_t>(i * out)];
+        for (int64_t j = 0; out > 1 && j < out; ++j)
+          p.d_pre[static_cast<size_t>(i * out + j)] = g * kDirections[i * 4 / n][j];
+      }
+    }
+  }
+  return list;
+}
+
 TEST_P(MlpOp, OutputsMatchReference) {
   for (const Problem& p : problems()) {
     SCOPED_TRACE(p.text());
@@ -157,11 +177,20 @@ TEST_P(MlpOp, GradientsMatchReference) {
   }
 }
 
+TEST_P(MlpOp, GradientsMatchReferenceWhereRowsOfAHeadShareADirection) {
+  for (const Problem& p : problems_with_directions()) {
+    SCOPED_TRACE(p.text());
+    p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); }));
+  }
+}
+
 TEST(MlpCpu, ManyThreads) {
   for (const int64_t n : {200, 1100, 4100}) {
-    const Problem p(n, {11, 48, 40, 3}, Activation::Relu);
-    expect_same_bits_on_many_threads([&](const Context&) { return p.scratch_bytes(); },
-                                     [&](OpRun& op) { p.call(op, true); });
+    for (const Problem& p :
+         {Problem(n, {11, 48, 40, 3}, Activation::Relu), Problem(n, {11, 64, 64, 1}, Activation::Relu)}) {
+      expect_same_bits_on_many_threads([&](const Context&) { return p.scratch_bytes(); },
+                                       [&](OpRun& op) { p.call(op, true); });
+    }
   }
 }
 
@@ -175,9 +204,11 @@ TEST_P(MlpOp, MatchesReferenceOnEveryData) {
     for (const Activation act : {Activation::Relu, Activation::Tanh}) {
       if (data == Data::Huge && act == Activation::Tanh) continue;  // linear_test.cpp: a matter of luck
       SCOPED_TRACE(name(data));
-      const Problem p(61, {17, 40, 24, 3}, act, data);
-      p.compare_outputs(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, false); }));
-      p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); }));
+      for (const Problem& p :
+           {Problem(61, {17, 40, 24, 3}, act, data), Problem(61, {17, 64, 64, 1}, act, data)}) {
+        p.compare_outputs(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, false); }));
+        p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); }));
+      }
     }
   }
 }
@@ -265,6 +296,27 @@ TEST_P(MlpOp, NanStaysInItsRow) {
   for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(std::isnan(y[i]), i / 3 == 5);
 }
 
+// A value that is not finite, in a state or in a row of the head's gradient, spoils the gradients of that row and of the
+// weights, and no other row.
+TEST_P(MlpOp, GradientsOfWhatIsNotFinite) {
+  constexpr int64_t kRows = 40, kIn = 7, kBad = 5;
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (const bool in_x : {false, true}) {
+      SCOPED_TRACE(std::to_string(bad) + (in_x ? " in x" : " in d_pre"));
+      Problem p(kRows, {kIn, 64, 96, 1}, Activation::Relu);
+      (in_x ? p.x[kBad * kIn] : p.d_pre[kBad]) = bad;
+      const Outputs got = run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); });
+      const std::vector<float> d_x = got["d_x"];
+      for (size_t i = 0; i < d_x.size(); ++i)
+        EXPECT_EQ(std::isfinite(d_x[i]), i / kIn != kBad) << "d_x " << i;
+      for (const char* name : {"d_w0", "d_w1", "d_w2", "d_b1"}) {
+        const std::vector<float> sums = got[name];
+        EXPECT_TRUE(std::any_of(sums.begin(), sums.end(), [](float v) { return !std::isfinite(v); })) << name;
+      }
+    }
+  }
+}
+
 TEST_P(MlpOp, RefusesWrongShapes) {
   const std::vector<float> f6(6, 1.f), f3(3, 1.f), f2(2, 1.f);
   const auto refuse = [&](const std::string& part, const std::function<void(OpRun&)>& body) {
@@ -317,7 +369,8 @@ TEST(MlpOpCpu, EveryTargetMatchesReference) {
   Context ctx(options);
   on_every_target([&] {
     for (const Problem& p :
-         {Problem(300, {17, 40, 45, 6}, Activation::Tanh), Problem(3, {29, 31, 9}, Activation::Relu)}) {
+         {Problem(300, {17, 40, 45, 6}, Activation::Tanh), Problem(3, {29, 31, 9}, Activation::Relu),
+          Problem(300, {17, 64, 96, 1}, Activation::Relu)}) {
       SCOPED_TRACE(p.text());
       OpRun op(ctx, 1);
       p.call(op, true);

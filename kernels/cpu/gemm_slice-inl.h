@@ -193,6 +193,15 @@ class SliceSums {
     const Mat<float> c = d_w(place, t);
     is_narrow(t) ? accumulate_columns(*y.begin(), {d}, c, add) : accumulate_columns(d, y, c, add);
   }
+  // The sums of a place, to become d_W of target t; (in, out) for few inputs.
+  Mat<float> d_w(int64_t place, size_t t) const {
+    const Mat<float>& target = targets_[t].d_w;
+    if (place == 0 && !is_narrow(t)) return target;
+    float* at = partials_;
+    for (size_t before = 0; before < t; ++before) at += partials(before) * targets_[before].d_w.size();
+    at += (place - (is_narrow(t) ? 0 : 1)) * target.size();
+    return is_narrow(t) ? Mat<float>(at, target.cols, target.rows) : Mat<float>(at, target.rows, target.cols);
+  }
   // Sums of columns, to become d_b of target t.
   double* d_b(int64_t place, size_t t) const {
     double* at = totals_ + place * rows_;
@@ -220,15 +229,6 @@ class SliceSums {
   RowParts blocks(int64_t slice) const { return {even_range(n_, slices_, slice), most_}; }
   bool is_narrow(size_t t) const { return targets_[t].d_w.cols <= kNarrow && targets_[t].d_w.rows > kNarrow; }
 
-  // The sums of a place, (in, out) for few inputs.
-  Mat<float> d_w(int64_t place, size_t t) const {
-    const Mat<float>& target = targets_[t].d_w;
-    if (place == 0 && !is_narrow(t)) return target;
-    float* at = partials_;
-    for (size_t before = 0; before < t; ++before) at += partials(before) * targets_[before].d_w.size();
-    at += (place - (is_narrow(t) ? 0 : 1)) * target.size();
-    return is_narrow(t) ? Mat<float>(at, target.cols, target.rows) : Mat<float>(at, target.rows, target.cols);
-  }
   int64_t partials(size_t t) const { return slices_ + kSliceSpares - (is_narrow(t) ? 0 : 1); }
 
   HWY_INLINE void add_row(size_t t, int64_t row) const {
