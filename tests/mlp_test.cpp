@@ -149,9 +149,9 @@ std::vector<Problem> problems() {
 std::vector<Problem> problems_with_directions() {
   constexpr float kDirections[][3] = {{1, -1, 0}, {0, 0.5, 0}, {0, 0, 0}, {0.25, 0, 3}};
   std::vector<Problem> list;
-  for (const int64_t n : {1, 31, 33, 113, 400, 1030}) {
+  for (const int64_t n : {1, 31, 33, 113, 400}) {
     for (const auto& sizes :
-         {std::vector<int64_t>{11, 64, 96, 3}, {3, 288, 64, 1}, {40, 64, 32, 2}, {9, 7, 64, 320, 3}}) {
+         {std::vector<int64_t>{11, 64, 96, 3}, {3, 96, 288, 1}, {40, 64, 32, 2}, {9, 7, 64, 32, 3}}) {
       Problem& p = list.emplace_back(n, sizes, Activation::Relu);
       for (int64_t i = 0, out = sizes.back(); i < n; ++i) {
         const float g = p.d_pre[static_cast<size_t>(i * out)];

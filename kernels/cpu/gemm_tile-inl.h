@@ -96,6 +96,15 @@ HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
+  // A pointer for every three rows of A and a stride that an address takes once or twice: with one pointer there would be
+  // more multiples of the stride than registers.
+  constexpr int kTogether = kAlong == Along::Rows ? 3 : kRows,
+                kPointers = (kRows + kTogether - 1) / kTogether;
+  const int64_t row_step = kAlong == Along::Rows ? a_stride : 1,
+                k_step = kAlong == Along::Rows ? 1 : a_stride;
+  const float* a_at[kPointers];
+#pragma GCC unroll 8
+  for (int p = 0; p < kPointers; ++p) a_at[p] = a + p * kTogether * row_step;
 #pragma GCC unroll 4
   for (int64_t k = 0; k < depth; ++k) {
     Floats b_k[kVectors];
@@ -103,12 +112,13 @@ HWY_INLINE void tile_sums(int64_t depth, const float* HWY_RESTRICT a, int64_t a_
     for (int v = 0; v < kVectors; ++v) b_k[v] = hn::LoadU(d, b + v * kLanes);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      const Floats a_rk = hn::Set(d, kAlong == Along::Rows ? a[r * a_stride] : a[r]);
+      const Floats a_rk = hn::Set(d, a_at[r / kTogether][r % kTogether * row_step]);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::MulAdd(a_rk, b_k[v], sum[r][v]);
     }
     b += b_stride;
-    a += kAlong == Along::Rows ? 1 : a_stride;
+#pragma GCC unroll 8
+    for (int p = 0; p < kPointers; ++p) a_at[p] += k_step;
   }
 #pragma GCC unroll 16
   for (int r = 0; r < kRows; ++r) {
