@@ -35,7 +35,7 @@ struct MlpGradient {
 };
 struct MlpBackward {
   Mat<const float> x;
-  std::span<const MlpLayer> layers;        // y of all but the last is used up: d takes its place
+  std::span<const MlpLayer> layers;        // y of all but the last is used up: d may take its place
   Mat<const float> d_pre;                  // (n, out) gradient before the last activation
   std::span<const MlpGradient> gradients;  // one per layer
   Mat<float> d_x;                          // out (n, in), or no data: not wanted

@@ -144,23 +144,17 @@ std::vector<Problem> problems() {
   return list;
 }
 
-// Gradients of a head whose rows point the same way over long runs, as in a dual step: sums of selected rows on the CPU.
-// Two runs meet inside a block; a third of the rows are zero.
-std::vector<Problem> problems_with_directions() {
-  constexpr float kDirections[][3] = {{1, -1, 0}, {0, 0.5, 0}, {0, 0, 0}, {0.25, 0, 3}};
-  std::vector<Problem> list;
-  for (const int64_t n : {1, 31, 33, 113, 400}) {
-    for (const auto& sizes :
-         {std::vector<int64_t>{11, 64, 96, 3}, {3, 96, 288, 1}, {40, 64, 32, 2}, {9, 7, 64, 32, 3}}) {
-      Problem& p = list.emplace_back(n, sizes, Activation::Relu);
-      for (int64_t i = 0, out = sizes.back(); i < n; ++i) {
-        const float g = p.d_pre[static_cast<size_t>(i * out)];
-        for (int64_t j = 0; out > 1 && j < out; ++j)
-          p.d_pre[static_cast<size_t>(i * out + j)] = g * kDirections[i * 4 / n][j];
-      }
-    }
+// The same with a head's gradient whose rows point one way for a `run` of rows, as in a dual step: sums of selected rows on
+// the CPU. Directions meet inside some blocks; every third row is zero. Multiples by powers of two are exact.
+Problem with_directions(Problem p, int64_t run = 250) {
+  constexpr float kDirections[][3] = {{1, -1, 0}, {0, 0.5, 0}, {0.3f, 1, -0.7f}, {0, 0, 0}};
+  const int64_t out = p.sizes.back();
+  for (int64_t i = 0; i < p.n; ++i) {
+    float* const row = p.d_pre.data() + i * out;
+    const float g = i % 3 == 2 ? 0.f : std::copysign(std::exp2(std::round(row[0])), row[0]);
+    for (int64_t j = 0; j < out; ++j) row[j] = out == 1 ? g : g * kDirections[(i / run + p.n) % 4][j];
   }
-  return list;
+  return p;
 }
 
 TEST_P(MlpOp, OutputsMatchReference) {
@@ -178,16 +172,35 @@ TEST_P(MlpOp, GradientsMatchReference) {
 }
 
 TEST_P(MlpOp, GradientsMatchReferenceWhereRowsOfAHeadShareADirection) {
-  for (const Problem& p : problems_with_directions()) {
-    SCOPED_TRACE(p.text());
-    p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); }));
+  for (const int64_t n : {1, 18, 31, 33, 97, 114, 400}) {
+    for (const auto& sizes :
+         {std::vector<int64_t>{11, 64, 96, 3}, {3, 96, 288, 1}, {40, 64, 32, 2}, {9, 7, 64, 32, 3}}) {
+      const Problem p = with_directions(Problem(n, sizes, Activation::Relu));
+      SCOPED_TRACE(p.text());
+      p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); }));
+    }
+  }
+}
+
+// What shows that rows were selected: nothing had to take the place of the ReLU layer's outputs.
+TEST(MlpCpu, ABlockOfOneDirectionLeavesTheOutputsBelowTheHead) {
+  Context ctx;
+  for (const int64_t out : {1, 3}) {
+    const Problem p = with_directions(Problem(98, {11, 64, 96, out}, Activation::Relu));
+    OpRun op(ctx, 1);
+    p.call(op, true);
+    EXPECT_EQ(op.finish()["y1"], [&] {
+      OpRun forward(ctx, 1);
+      p.call(forward, false);
+      return forward.finish()["y1"];
+    }()) << out;
   }
 }
 
 TEST(MlpCpu, ManyThreads) {
-  for (const int64_t n : {200, 1100, 4100}) {
-    for (const Problem& p :
-         {Problem(n, {11, 48, 40, 3}, Activation::Relu), Problem(n, {11, 64, 64, 1}, Activation::Relu)}) {
+  for (const int64_t n : {202, 1102, 4102}) {  // the direction that no float holds to the bit
+    for (const Problem& p : {Problem(n, {11, 48, 40, 3}, Activation::Relu),
+                             with_directions(Problem(n, {11, 64, 64, 3}, Activation::Relu), n)}) {
       expect_same_bits_on_many_threads([&](const Context&) { return p.scratch_bytes(); },
                                        [&](OpRun& op) { p.call(op, true); });
     }

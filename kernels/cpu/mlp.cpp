@@ -7,8 +7,8 @@
 //   backward    W packed; slices of rows (row_slices), in blocks of at most kPassRows, from the last layer to
 //               the first: sums for d_W and d_b, then d of the layer below in place of its outputs; a head with the
 //               ReLU layer below it by sums of selected rows, where the block allows it (ReluHead)
-// Cost  6 n sum(in out) flop for both, 2 n in out less when d_x is not wanted, and for the layer below a head a quarter
-//       of 4 n in out, as additions, where rows are selected; every y is written once and
+// Cost  6 n sum(in out) flop for both, 2 n in out less when d_x is not wanted; where rows are selected, the layer below
+//       the head has n in out / 2 additions instead of 4 n in out flop. Every y is written once and
 //       read once, and 2 + slices times the parameters (once more for a block that a thread helped with).
 
 #undef HWY_TARGET_INCLUDE
@@ -72,7 +72,6 @@ void forward_rows(const MlpForward& op, const PackedLayers& packed, Range rows) 
 
 // The last two layers together, where ReluHead can.
 bool backward_head(const MlpBackward& op, const SliceSums& sums, int64_t place, Range rows, bool add) {
-  if (!ReluHead::suits(op.layers)) return false;
   const size_t head = op.layers.size() - 1, relu = head - 1;
   const auto block = [&](Mat<const float> m) { return m.slice_rows(rows.begin, rows.end - rows.begin); };
   const Mat<const float> d_pre = block(op.d_pre);
@@ -90,12 +89,12 @@ bool backward_head(const MlpBackward& op, const SliceSums& sums, int64_t place, 
   return true;
 }
 
-void backward_block(const MlpBackward& op, const PackedLayers& packed, const SliceSums& sums, int64_t place,
-                    Range rows, bool add) {
+void backward_block(const MlpBackward& op, const PackedLayers& packed, bool may_select, const SliceSums& sums,
+                    int64_t place, Range rows, bool add) {
   const auto block = [&](Mat<const float> m) { return m.slice_rows(rows.begin, rows.end - rows.begin); };
   Mat<const float> d = op.d_pre;
   size_t left = op.layers.size();
-  if (backward_head(op, sums, place, rows, add)) left -= 2, d = op.layers[left - 1].y;
+  if (may_select && backward_head(op, sums, place, rows, add)) left -= 2, d = op.layers[left - 1].y;
   for (size_t l = left; l-- > 0;) {
     const Mat<const float> input = l == 0 ? op.x : Mat<const float>(op.layers[l - 1].y);
     sums.add(place, l, block(d), {block(input)}, add);
@@ -126,8 +125,9 @@ void mlp_backward_simd(Context& ctx, const MlpBackward& op) {
   const size_t lowest = op.d_x.data == nullptr ? 1 : 0;  // that d passes through
   const PackedLayers packed(ctx, op.layers, Operand::Plain, lowest, "mlp_backward");
   SliceSums sums(ctx, op.x.rows, kPassRows, op.gradients, "mlp_backward");
+  const bool may_select = ReluHead::suits(op.layers);
   sums.run(ctx.pool(), [&](int64_t place, Range rows, bool add, int)
-                           HWY_ATTR { backward_block(op, packed, sums, place, rows, add); });
+                           HWY_ATTR { backward_block(op, packed, may_select, sums, place, rows, add); });
   sums.add_up(ctx.pool());
 }
 

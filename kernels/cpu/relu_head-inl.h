@@ -11,11 +11,12 @@
 //   d_W_r    = w_r sum_{i: y_ir > 0} g_i x_i
 //   d_x_i    = f'(x_i) g_i sum_{r: y_ir > 0} w_r W_r
 //
-// The last two, two thirds of what a network's backward pass computes, are sums of selected rows: half the time of the
-// products d_W = d^T x and d_x = d W with d_ir = g_i w_r 1[y_ir > 0].
+// The last two, nearly all of what a backward pass through square layers computes, are sums of selected rows: half the
+// time of the products d_W = d^T x and d_x = d W with d_ir = g_i w_r 1[y_ir > 0], or less.
 //
-// Numerics  float sums over the rows of a block or over units, as those of the products. A block with anything that is not
-//           finite is left to the products: NaN and infinities pass as they do there.
+// Numerics  Float sums over the rows of a block or over units, as those of the products. g_i x_i and w_r W_r are rounded
+//           before they meet the other factor. Weights, d_pre or y that are not finite are left to the products, so
+//           NaN and infinities show as they do there.
 
 #if defined(PWDICE_KERNELS_CPU_RELU_HEAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PWDICE_KERNELS_CPU_RELU_HEAD_INL_H_
@@ -27,7 +28,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "gemm_slice-inl.h"
@@ -41,29 +41,36 @@ namespace HWY_NAMESPACE {
 // The lanes that a mask selects, lowest bit first.
 template <class M>
 HWY_INLINE uint32_t bits_of(M mask) {
+  static_assert(kLanes <= 16);
   uint8_t bytes[8] = {};
   hn::StoreMaskBits(FloatTag(), mask, bytes);
-  uint32_t bits;
-  std::memcpy(&bits, bytes, sizeof bits);
-  return bits;
+  return bytes[0] | uint32_t{bytes[1]} << 8;
+}
+
+// 0, or NaN where a value is not finite; whole vectors.
+HWY_INLINE float none_if_finite(const float* v, int64_t count) {
+  const FloatTag d;
+  Floats sum = hn::Zero(d);
+  for (int64_t i = 0; i < count; i += kLanes) sum = hn::MulAdd(hn::LoadU(d, v + i), hn::Zero(d), sum);
+  return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
 class ReluHead {
  public:
-  // Whether a network ends with two ReLU layers, of widths that make whole strips, and a head.
+  // Whether a network ends with two ReLU layers, of widths that make whole strips, and a head, with finite weights.
   static bool suits(std::span<const MlpLayer> layers) {
     if (layers.size() < 3) return false;
-    const MlpLayer &head = layers.back(), &relu = layers[layers.size() - 2],
-                   &below = layers[layers.size() - 3];
+    const MlpLayer &head = layers.back(), &relu = layers[layers.size() - 2];
     const auto whole = [](int64_t width) { return width % SelectedTile::kCols == 0; };
-    return relu.act == Activation::Relu && below.act == Activation::Relu && head.w.rows <= kFewOutputs &&
-           relu.w.rows <= kMostUnits && whole(relu.w.rows) && whole(relu.w.cols) && relu.w.cols > kNarrow;
+    return relu.act == Activation::Relu && layers[layers.size() - 3].act == Activation::Relu &&
+           head.w.rows <= kFewOutputs && relu.w.rows <= kMostUnits && whole(relu.w.rows) &&
+           whole(relu.w.cols) && relu.w.cols > kNarrow && is_finite(head.w) && is_finite(relu.w);
   }
 
-  // One pass over the outputs y of the ReLU layer. False: rows of d_pre point in different directions, or something is
-  // not finite.
+  // One pass over the outputs y of the ReLU layer. False: rows of d_pre point in different directions, something is not
+  // finite, or there are too few rows to make up for the sums of W's rows.
   bool read(Mat<const float> d_pre, Mat<const float> y) {
-    if (d_pre.rows == 0 || !find_direction(d_pre)) return false;
+    if (d_pre.rows < kLeastRows || !find_direction(d_pre)) return false;
     float finite = 0;  // or NaN
     for (int64_t col = 0; col < y.cols; col += SelectedTile::kCols) finite += read_strip(y, col);
     return finite == 0;
@@ -93,7 +100,14 @@ class ReluHead {
   }
 
  private:
-  static constexpr int64_t kMostUnits = 512, kMostRows = kPassRows, kWord = SelectedTile::kDepth;
+  static constexpr int64_t kLeastRows = 16, kMostRows = kPassRows, kWord = SelectedTile::kDepth;
+  static constexpr int64_t kMostUnits = 512;  // 22 KiB of the stack
+
+  static bool is_finite(Mat<const float> w) {
+    float finite = 0;  // or NaN
+    for (int64_t r = 0; r < w.rows; ++r) finite += none_if_finite(w.row(r), w.cols);
+    return finite == 0;
+  }
 
   // g and u with d_pre_i = g_i u to the bit: u has a 1 where the first row that is not zero has its largest value.
   bool find_direction(Mat<const float> d_pre) {
@@ -121,8 +135,9 @@ class ReluHead {
     const Floats u_all = hn::Set(d, u);
     for (int64_t r = 0; r < units; r += kLanes) {
       hn::StoreU(hn::MulAdd(u_all, hn::LoadU(d, w_head + r), hn::LoadU(d, w_ + r)), d, w_ + r);
-      const Floats before = add ? hn::LoadU(d, d_w_head + r) : hn::Zero(d);
-      hn::StoreU(hn::MulAdd(u_all, hn::LoadU(d, sum_gy_ + r), before), d, d_w_head + r);
+      // Rounded before it is added, as where a spare place is added later: same bits, whoever computes the block.
+      const Floats sum = hn::Mul(u_all, hn::LoadU(d, sum_gy_ + r));
+      hn::StoreU(add ? hn::Add(hn::LoadU(d, d_w_head + r), sum) : sum, d, d_w_head + r);
     }
   }
 
@@ -154,13 +169,11 @@ class ReluHead {
       uint32_t* const to = by_unit_ + begin / kWord * y.cols + col;
       for (int v = 0; v < T::kVectors; ++v) hn::StoreU(of_unit[v], d_word, to + v * kLanes);
     }
-    Floats finite = hn::Zero(d);
     for (int v = 0; v < T::kVectors; ++v) {
-      hn::StoreU(sum_g[v], d, sum_g_ + col + v * kLanes),
-          hn::StoreU(sum_gy[v], d, sum_gy_ + col + v * kLanes);
-      finite = hn::MulAdd(sum_gy[v], hn::Zero(d), finite);
+      hn::StoreU(sum_g[v], d, sum_g_ + col + v * kLanes);
+      hn::StoreU(sum_gy[v], d, sum_gy_ + col + v * kLanes);
     }
-    return hn::GetLane(hn::SumOfLanes(d, finite));
+    return none_if_finite(sum_g_ + col, T::kCols) + none_if_finite(sum_gy_ + col, T::kCols);
   }
 
   float g_[kMostRows], u_[kFewOutputs];
