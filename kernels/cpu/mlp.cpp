@@ -125,7 +125,7 @@ void mlp_backward_simd(Context& ctx, const MlpBackward& op) {
   const size_t lowest = op.d_x.data == nullptr ? 1 : 0;  // that d passes through
   const PackedLayers packed(ctx, op.layers, Operand::Plain, lowest, "mlp_backward");
   SliceSums sums(ctx, op.x.rows, kPassRows, op.gradients, "mlp_backward");
-  const bool may_select = ReluHead::suits(op.layers);
+  const bool may_select = ReluHead::suits(op.layers, op.x.rows);
   sums.run(ctx.pool(), [&](int64_t place, Range rows, bool add, int)
                            HWY_ATTR { backward_block(op, packed, may_select, sums, place, rows, add); });
   sums.add_up(ctx.pool());

@@ -4,12 +4,13 @@
 // A block of rows back through a head and the ReLU layer below it, where all rows of the head's gradient point the same
 // way. For any Highway target; include in a file that uses foreach_target.
 //
+//   y = max(x W^T + b, 0), x >= 0 of a ReLU layer too        x (k, n), W (h, n), y (k, h), W_head (m, h), d_pre (k, m)
 //   d_pre_i = g_i u               with one output; with several where a row knows one of them, or two that go together:
 //                                 the Bellman term sees l0(s) - l1(s), and its d_pre is g (1, -1, 0)
 //   d_W_head = u (sum_i g_i y_i)^T
 //   d_b_r    = w_r sum_{i: y_ir > 0} g_i                                  w = W_head^T u
 //   d_W_r    = w_r sum_{i: y_ir > 0} g_i x_i
-//   d_x_i    = f'(x_i) g_i sum_{r: y_ir > 0} w_r W_r
+//   d_x_i    = 1[x_i > 0] g_i sum_{r: y_ir > 0} w_r W_r
 //
 // The last two, nearly all of what a backward pass through square layers computes, are sums of selected rows: half the
 // time of the products d_W = d^T x and d_x = d W with d_ir = g_i w_r 1[y_ir > 0], or less.
@@ -48,7 +49,7 @@ HWY_INLINE uint32_t bits_of(M mask) {
 }
 
 // 0, or NaN where a value is not finite; whole vectors.
-HWY_INLINE float none_if_finite(const float* v, int64_t count) {
+HWY_INLINE float zero_if_finite(const float* v, int64_t count) {
   const FloatTag d;
   Floats sum = hn::Zero(d);
   for (int64_t i = 0; i < count; i += kLanes) sum = hn::MulAdd(hn::LoadU(d, v + i), hn::Zero(d), sum);
@@ -57,9 +58,10 @@ HWY_INLINE float none_if_finite(const float* v, int64_t count) {
 
 class ReluHead {
  public:
-  // Whether a network ends with two ReLU layers, of widths that make whole strips, and a head, with finite weights.
-  static bool suits(std::span<const MlpLayer> layers) {
-    if (layers.size() < 3) return false;
+  // Whether a network ends with two ReLU layers, of widths that make whole strips, and a head, with finite weights, and
+  // has rows enough to make up for the sums of those of W.
+  static bool suits(std::span<const MlpLayer> layers, int64_t rows) {
+    if (layers.size() < 3 || rows < kLeastRows) return false;
     const MlpLayer &head = layers.back(), &relu = layers[layers.size() - 2];
     const auto whole = [](int64_t width) { return width % SelectedTile::kCols == 0; };
     return relu.act == Activation::Relu && layers[layers.size() - 3].act == Activation::Relu &&
@@ -68,7 +70,7 @@ class ReluHead {
   }
 
   // One pass over the outputs y of the ReLU layer. False: rows of d_pre point in different directions, something is not
-  // finite, or there are too few rows to make up for the sums of W's rows.
+  // finite, or there are too few rows.
   bool read(Mat<const float> d_pre, Mat<const float> y) {
     if (d_pre.rows < kLeastRows || !find_direction(d_pre)) return false;
     float finite = 0;  // or NaN
@@ -105,7 +107,7 @@ class ReluHead {
 
   static bool is_finite(Mat<const float> w) {
     float finite = 0;  // or NaN
-    for (int64_t r = 0; r < w.rows; ++r) finite += none_if_finite(w.row(r), w.cols);
+    for (int64_t r = 0; r < w.rows; ++r) finite += zero_if_finite(w.row(r), w.cols);
     return finite == 0;
   }
 
@@ -173,7 +175,7 @@ class ReluHead {
       hn::StoreU(sum_g[v], d, sum_g_ + col + v * kLanes);
       hn::StoreU(sum_gy[v], d, sum_gy_ + col + v * kLanes);
     }
-    return none_if_finite(sum_g_ + col, T::kCols) + none_if_finite(sum_gy_ + col, T::kCols);
+    return zero_if_finite(sum_g_ + col, T::kCols) + zero_if_finite(sum_gy_ + col, T::kCols);
   }
 
   float g_[kMostRows], u_[kFewOutputs];
