@@ -50,7 +50,7 @@ void register_act(Suite& suite) {
     act();
     const std::vector<double> want = expected_action(policy, observation);
     for (size_t i = 0; i < action.size(); ++i) {
-      if (!close(action[i], want[i], 1)) return state.SkipWithError("the action is wrong");
+      if (!close(action[i], want[i], 1)) return fail(state, "the action is wrong");
     }
     Machine one = suite.machine;
     one.flop_per_s /= suite.ctx.threads(), one.tanh_per_s /= suite.ctx.threads();

@@ -175,7 +175,7 @@ void add_op(Suite& suite, int64_t n, const std::shared_ptr<Medians>& medians) {
   add("op/infonce/" + std::to_string(n), [&suite, n, medians](benchmark::State& state) {
     Batch few(kCheckRows), batch(n);
     few.run(suite.ctx), batch.run(suite.ctx);
-    if (!is_right(few) || !row_is_right(batch, n / 3)) return state.SkipWithError("the gradient is wrong");
+    if (!is_right(few) || !row_is_right(batch, n / 3)) return fail(state, "the gradient is wrong");
     time_iterations(state, suite.ctx, suite.machine, loss_work(n), [&] { batch.run(suite.ctx); });
     const auto bytes = static_cast<double>(infonce_scratch_bytes(suite.ctx, n, kWidth));
     state.counters["scratch_MiB"] = bytes / (1 << 20);
@@ -190,7 +190,7 @@ void add_fit(Suite& suite, const std::shared_ptr<Medians>& medians) {
       scratch[n] = static_cast<double>(infonce_scratch_bytes(suite.ctx, n, kWidth));
     for (auto _ : state) {
     }
-    if (scratch.size() < 2) return state.SkipWithError("fewer than two sizes were timed");
+    if (scratch.size() < 2) return fail(state, "fewer than two sizes were timed");
     state.counters["time_exponent"] = exponent(*medians);
     state.counters["scratch_exponent"] = exponent(scratch);
   })->Iterations(1);
@@ -210,7 +210,7 @@ void add_step(Suite& suite, int64_t n) {
       encoder.step(ctx);
       const double want = std::log(static_cast<double>(n));
       if (!close(static_cast<double>(encoder.optimiser().report(ctx).loss), want, want)) {
-        return state.SkipWithError("the loss is wrong");
+        return fail(state, "the loss is wrong");
       }
     }
     Encoder encoder(ctx, data, {.batch = n}, 7);

@@ -94,7 +94,7 @@ void add_op(Suite& suite, const char* name, const Shape& s, Op op, double tanhs)
   const Work work{2.0 * static_cast<double>(s.n * s.in * s.out), 0, tanhs};
   add("op/linear/" + std::string(name) + "/" + shape, [&suite, s, op, work](benchmark::State& state) {
     Layer layer(s);
-    if (!layer.right(suite.ctx)) return state.SkipWithError("the layer differs from its reference");
+    if (!layer.right(suite.ctx)) return fail(state, "the layer differs from its reference");
     time_iterations(state, suite.ctx, suite.machine, work, [&] { (layer.*op)(suite.ctx); });
   });
 }

@@ -58,6 +58,7 @@ void run(int argc, char** argv) {
   pwdice::bench::register_transport(suite);
   if (benchmark::RunSpecifiedBenchmarks() == 0) throw std::invalid_argument("no benchmark has such a name");
   benchmark::Shutdown();
+  if (pwdice::bench::any_failed) throw std::runtime_error("a benchmark has failed; its line says why");
 }
 
 }  // namespace

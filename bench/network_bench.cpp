@@ -132,7 +132,7 @@ void add_mlp(Suite& suite, int64_t n, const Sizes& sizes) {
             Network small(kCheckRows, sizes, act);
             small.forward(suite.ctx), small.backward(suite.ctx);
             if (!small.is_gradient_of(&Network::output_loss))
-              return state.SkipWithError("the gradient is wrong");
+              return fail(state, "the gradient is wrong");
           }
           Network net(n, sizes, Activation::Relu);
           net.forward(
@@ -152,7 +152,7 @@ void add_penalty(Suite& suite, int64_t n, int64_t in) {
         small.penalty(suite.ctx);
         if (!close(small.loss[0], small.penalty_loss(), small.penalty_loss(), 1e-4) ||
             !small.is_gradient_of(&Network::penalty_loss))
-          return state.SkipWithError("the penalty or its gradient is wrong");
+          return fail(state, "the penalty or its gradient is wrong");
         Network net(n, {in, kWidth, kWidth, 1}, Activation::Tanh);
         time_iterations(state, suite.ctx, suite.machine, work, [&] { net.penalty(suite.ctx); });
       });

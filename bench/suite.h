@@ -30,6 +30,13 @@ void register_act(Suite& suite);
 void register_infonce(Suite& suite);
 void register_transport(Suite& suite);
 
+// Ends a benchmark whose result is wrong; the program then ends with 1.
+inline bool any_failed = false;
+inline void fail(benchmark::State& state, const char* why) {
+  any_failed = true;
+  state.SkipWithError(why);
+}
+
 inline double median(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

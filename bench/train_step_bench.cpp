@@ -121,7 +121,7 @@ void add_discriminator(Suite& suite, const Task& task) {
       const double want = discriminator_loss(Weights(net.optimiser().params()), state_of(one));
       net.step(ctx);
       if (!close(net.optimiser().report(ctx).loss, want, want))
-        return state.SkipWithError("the loss is wrong");
+        return fail(state, "the loss is wrong");
     }
     const DataTables data = make_data(ctx, task, 4096);
     Discriminator net(ctx, data, {.batch = kBatch}, kSeed);
@@ -148,7 +148,7 @@ void add_policy(Suite& suite, const Task& task) {
           policy_loss(Weights(actor->optimiser().params()), state_of(one), one.actions().row(0));
       actor->step(ctx);
       const float loss = actor->optimiser().report(ctx).loss;
-      if (!close(loss, want, std::abs(want) + 1)) return state.SkipWithError("the loss is wrong");
+      if (!close(loss, want, std::abs(want) + 1)) return fail(state, "the loss is wrong");
     }
     const DataTables data = make_data(ctx, task, 4096);
     const auto actor = make(data);
@@ -183,7 +183,7 @@ void add_mlp(Suite& suite) {
       want += 2 * (y - static_cast<double>(target[static_cast<size_t>(i)])) / kBatch;
     }
     const float got = *params.find("net.2.bias").gradient().data;
-    if (!close(got, want, 1)) return state.SkipWithError("the gradient is wrong");
+    if (!close(got, want, 1)) return fail(state, "the gradient is wrong");
     time_iterations(state, suite.ctx, suite.machine, mlp_work(kBatch, kIn, 1), pass);
   });
 }

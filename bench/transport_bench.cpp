@@ -178,7 +178,7 @@ void add_op(Suite& suite, const char* kind, int64_t n, int64_t m, const Work& wo
   add(name, [&suite, n, m, work, run, loss](benchmark::State& state) {
     Pairs pairs(n, m);
     (pairs.*run)(suite.ctx);
-    if (!is_right(pairs, loss)) return state.SkipWithError("the result is wrong");
+    if (!is_right(pairs, loss)) return fail(state, "the result is wrong");
     time_iterations(state, suite.ctx, suite.machine, work, [&] { (pairs.*run)(suite.ctx); });
   });
 }
@@ -220,7 +220,7 @@ void add_objective(Suite& suite, int64_t n, int64_t m) {
         }
         const double want = static_cast<double>(kEps) * std::log(sum);
         if (!columns_are_right(pairs) || !close(static_cast<double>(loss), want, std::abs(want) + 1)) {
-          return state.SkipWithError("the objective is wrong");
+          return fail(state, "the objective is wrong");
         }
         time_iterations(state, suite.ctx, suite.machine, work, evaluate);
         state.counters["scratch_MiB"] =
@@ -267,7 +267,7 @@ void add_step(Suite& suite, const Dual& dual) {
                      step_options(dual), 7);
       net.step(ctx);
       if (!close(static_cast<double>(net.optimiser().report(ctx).loss), static_cast<double>(kReward), 1)) {
-        return state.SkipWithError("the loss is wrong");
+        return fail(state, "the loss is wrong");
       }
     }
     const int64_t rows = 4 * dual.batch, experts = kExpertStates;

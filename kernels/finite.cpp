@@ -6,7 +6,7 @@
 
 namespace pwdice {
 
-void check_inputs(Context& ctx, const char* op, std::initializer_list<NamedInput> inputs) {
+void check_finite(Context& ctx, const char* op, std::initializer_list<NamedInput> inputs) {
   if (ctx.on_gpu()) return;
   for (const NamedInput& input : inputs) {
     for (int64_t i = 0; i < input.values.rows; ++i) {
@@ -24,7 +24,7 @@ void check_inputs(Context& ctx, const char* op, std::initializer_list<NamedInput
 void check_loss(Context& ctx, const char* op, Vec<const float> loss,
                 std::initializer_list<NamedInput> inputs) {
   if (ctx.on_gpu() || std::isfinite(loss[0])) return;
-  check_inputs(ctx, op, inputs);
+  check_finite(ctx, op, inputs);
   fail(ErrorCode::NotFinite, "{}: the loss is {} although every input is finite", op, loss[0]);
 }
 
@@ -33,7 +33,7 @@ void check_values(Context& ctx, const char* op, const char* output, Vec<const fl
   if (ctx.on_gpu()) return;
   for (int64_t i = 0; i < values.size; ++i) {
     if (!std::isnan(values[i])) continue;
-    check_inputs(ctx, op, inputs);
+    check_finite(ctx, op, inputs);
     fail(ErrorCode::NotFinite, "{}: {} is {} in row {} although every input is finite", op, output, values[i],
          i);
   }

@@ -28,7 +28,7 @@ void check_loss(Context& ctx, const char* op, Vec<const float> loss,
 void check_values(Context& ctx, const char* op, const char* output, Vec<const float> values,
                   std::initializer_list<NamedInput> inputs);
 
-// Before an op on the CPU: what another op left for it must be finite.
-void check_inputs(Context& ctx, const char* op, std::initializer_list<NamedInput> inputs);
+// Before an op on the CPU, what another op left for it, or after it, what it computed: all must be finite.
+void check_finite(Context& ctx, const char* op, std::initializer_list<NamedInput> inputs);
 
 }  // namespace pwdice

@@ -54,10 +54,11 @@ void infonce_backward(Context& ctx, const InfoNceBackward& op) {
   check_vector(name, "lse", op.lse, op.in.v1.rows);
   check_vector(name, "d_loss", op.d_loss, 1);
   check_gradients(name, op);
-  check_inputs(
+  check_finite(
       ctx, name,
       {{"lse", op.lse}, {"d_loss", op.d_loss}, {"v1", op.in.v1}, {"v2", op.in.v2}, {"w0", op.in.w0}});
   ctx.on_gpu() ? cuda::infonce_backward(ctx, op) : cpu::infonce_backward(ctx, op);
+  check_finite(ctx, name, {{"d_v1", op.d_v1}, {"d_v2", op.d_v2}, {"d_w0", op.d_w0}});
 }
 
 void infonce_train(Context& ctx, const InfoNceTrain& op) {

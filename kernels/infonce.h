@@ -32,8 +32,8 @@ struct InfoNceForward {
 void infonce_forward(Context& ctx, const InfoNceForward& op);
 
 // G = (softmax(s) - 1)/n: d_z1 = G z2 M^T, d_z2 = G^T z1 M, d_M = z1^T G z2 (times inv_tau), then through M(W0)
-// and the normalisation. Tiles of s are recomputed from lse. What is not finite in lse or d_loss is NotFinite on
-// the CPU; NaN in v1, v2 or w0, which forward has refused, gives NaN in all three gradients.
+// and the normalisation. Tiles of s are recomputed, and p from lse: to |lse| 2^-24, so that scores of thousands want
+// InfoNceTrain. An input or a gradient that is not finite is NotFinite on the CPU; on a GPU it makes gradients NaN.
 struct InfoNceBackward {
   InfoNce in;
   Vec<const float> lse;     // (n)

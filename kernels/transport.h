@@ -27,7 +27,7 @@ struct TransportJoint {
 };
 void transport_joint(Context& ctx, const TransportJoint& op);
 
-// b eliminated in closed form, b_j = -eps lse_j:
+// The least of L_joint - sum_j q_j b_j over b, which is at b_j = -eps lse_j (its gradient L_joint: p sums to q):
 // lse_j = log sum_i 1/n exp((a_i - c_ij)/eps)      L = eps sum_j q_j lse_j
 // d_a_i = sum_j q_j p_ij,  p_ij = exp((a_i - c_ij)/eps - lse_j)/n
 struct TransportSemidual {

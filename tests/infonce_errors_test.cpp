@@ -132,6 +132,16 @@ TEST_P(InfoNceErrors, BackwardLosesNoNan) {
   }
 }
 
+// Scores that a float lse cannot give back: p is off by powers, which a training loop must hear of. A GPU is not read back.
+TEST(InfoNceErrorsCpu, BackwardNamesAGradientThatIsNotFinite) {
+  Context ctx;
+  const Case c(26, 16, Data::Normal, {ScoreMetric::SoftplusGram, true, 1e30f});
+  expect_error(ErrorCode::NotFinite, "infonce_backward: d_v1 is ", [&] {
+    OpRun op(ctx, 0);
+    run_separate(op, c, 1.f);
+  });
+}
+
 // Finite embeddings whose own scores, and theirs alone, are beyond float.
 TEST_P(InfoNceErrors, AScoreThatOverflowsIsNotLost) {
   Case c(8, 8, Data::Normal, {ScoreMetric::Identity, false, 1.f});

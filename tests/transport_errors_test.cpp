@@ -145,6 +145,21 @@ TEST_P(TransportErrors, AStateOfWeightZeroMayBeAnything) {
   }
 }
 
+// A far state is never chosen, and costs the others none of their digits.
+TEST_P(TransportErrors, AFarStateDoesNotBlurTheOthers) {
+  for (const float far : {1e7f, 1e8f, 1e10f, 1e15f}) {
+    for (const bool of_expert : {false, true}) {
+      SCOPED_TRACE(std::to_string(far) + (of_expert ? " in y" : " in x"));
+      Case c(200, 100, 16);
+      (of_expert ? c.y : c.x)[5 * 16 + 3] = far;
+      const auto exact = c.inputs<double>();
+      const auto plain = c.inputs<float>();
+      expect_result(c, run_joint(c), joint(exact), joint(plain));
+      if (!of_expert) expect_result(c, run_semidual(c), semidual(exact), semidual(plain));
+    }
+  }
+}
+
 // An infinite cost or a potential of -inf is a pair that is never chosen.
 TEST_P(TransportErrors, InfinitelyFarIsNeverChosen) {
   const float inf = std::numeric_limits<float>::infinity();

@@ -75,14 +75,15 @@ bool backward_head(const MlpBackward& op, const SliceSums& sums, int64_t place, 
   const size_t head = op.layers.size() - 1, relu = head - 1;
   const auto block = [&](Mat<const float> m) { return m.slice_rows(rows.begin, rows.end - rows.begin); };
   const Mat<const float> d_pre = block(op.d_pre);
+  const Mat<float> below = op.layers[relu - 1].y.slice_rows(rows.begin, d_pre.rows);
   ReluHead both;
-  if (!both.read(d_pre, block(op.layers[relu].y))) return false;
+  if (!both.read(d_pre, block(op.layers[relu].y), below)) return false;
   add_column_sums(d_pre.data, d_pre.stride, d_pre.rows, d_pre.cols, sums.d_b(place, head));
   const ReluHead::Layers layers{op.layers[head].w,
                                 op.layers[relu].w,
                                 sums.d_w(place, head),
                                 sums.d_w(place, relu),
-                                op.layers[relu - 1].y.slice_rows(rows.begin, d_pre.rows),
+                                below,
                                 sums.d_b(place, relu),
                                 add};
   both.write(d_pre.rows, layers);

@@ -10,8 +10,8 @@
 //
 // |x - y|^2 has two forms. |x|^2 + |y|^2 - 2 <x, y> costs one FMA per element and cancels when x and y are
 // far from the origin but close to each other; sum (x - y)^2 costs two instructions and never cancels. Both
-// work on states minus the mean of the columns, which the distance does not see. A block of rows takes the
-// first form when its rounding error in s, at most about 2^-23 k (|x|^2 + |y|^2), is below kDotTolerance;
+// work on states minus a centre of the columns (their mean but for far ones), which the distance does not see and
+// their rounding only where a state is far from it. A block of rows takes the first form when its rounding error in s, at most about 2^-23 k (|x|^2 + |y|^2), is below kDotTolerance;
 // embeddings on the unit sphere do while k = beta / (eps log 2) is below 40. A consumer that wants the
 // distance itself asks for the direct form on unshifted states.
 //
@@ -129,7 +129,7 @@ struct PairColumns {
   float* panels;         // (padded / Tile::kCols, depth, Tile::kCols), minus centre
   float *col, *dot_col;  // (padded): col_j; col_j - k |y_j|^2
   float* norm;           // (padded): |y_j| for the cosine, |y_j|^2 otherwise
-  float* centre;         // (depth): the mean of y for the squared distance, zero otherwise
+  float* centre;         // (depth): of y for the squared distance (fill_centre), zero otherwise
   float max_norm;        // of the columns; infinite when only the direct form will do
 };
 
@@ -150,21 +150,57 @@ inline constexpr double kDotTolerance = 1e-5;
 // Whether a point takes part; without weights all do.
 inline bool takes_part(Vec<const float> weight, int64_t j) { return weight.size == 0 || weight[j] != 0.f; }
 
-// The mean of the points that take part: a far one that does not must not cost the others their digits.
+// Rows of y that take part, evenly spread over them.
+struct PointSample {
+  static constexpr int64_t kMost = 15;
+  int64_t rows[kMost], count = 0, points = 0;
+
+  PointSample(int64_t n, Vec<const float> weight) {
+    for (int64_t j = 0; j < n; ++j) points += takes_part(weight, j);
+    const int64_t wanted = std::min(points, kMost);
+    for (int64_t j = 0, seen = 0; count < wanted; ++j) {
+      if (!takes_part(weight, j)) continue;
+      if (seen++ == count * points / wanted) rows[count++] = j;
+    }
+  }
+};
+
+// Around the median of a sample of coordinate k, far beyond what its quartiles let expect.
+inline void usual_limits(Mat<const float> y, const PointSample& sample, int64_t k, float& low, float& high) {
+  constexpr float kFar = 16;
+  float v[PointSample::kMost] = {};
+  int64_t count = 0;
+  for (int64_t i = 0; i < sample.count; ++i) {
+    const float value = y(sample.rows[i], k);
+    if (!std::isfinite(value)) continue;
+    int64_t at = count++;
+    for (; at > 0 && v[at - 1] > value; --at) v[at] = v[at - 1];
+    v[at] = value;
+  }
+  const float median = v[count / 2], far = count == 0 ? 0 : kFar * (v[3 * count / 4] - v[count / 4]);
+  low = median - far, high = median + far;
+}
+
+// The mean of the points that take part, each coordinate within its limits: a far point must not cost the others their
+// digits, nor one that is not finite spoil them.
 inline void fill_centre(Mat<const float> y, Vec<const float> weight, float* centre) {
+  const PointSample sample(y.rows, weight);
   std::fill_n(centre, y.cols, 0.f);
-  for (int64_t k0 = 0; k0 < y.cols; k0 += 64) {
-    double sum[64] = {}, points = 0;
+  for (int64_t k0 = 0; k0 < y.cols && sample.points > 0; k0 += 64) {
+    double sum[64] = {};
+    float low[64], high[64];
     const int64_t count = std::min<int64_t>(64, y.cols - k0);
+    for (int64_t k = 0; k < count; ++k) usual_limits(y, sample, k0 + k, low[k], high[k]);
     for (int64_t j = 0; j < y.rows; ++j) {
       if (!takes_part(weight, j)) continue;
-      for (int64_t k = 0; k < count; ++k) sum[k] += static_cast<double>(y(j, k0 + k));
-      ++points;
+      const float* const row = y.row(j) + k0;
+      for (int64_t k = 0; k < count; ++k) {
+        const float up = row[k] > low[k] ? row[k] : low[k];  // NaN is at the limit
+        sum[k] += static_cast<double>(up < high[k] ? up : high[k]);
+      }
     }
-    for (int64_t k = 0; k < count; ++k) {
-      const auto mean = static_cast<float>(sum[k] / points);
-      centre[k0 + k] = std::isfinite(mean) ? mean : 0.f;  // one bad state must not spoil the others
-    }
+    for (int64_t k = 0; k < count; ++k)
+      centre[k0 + k] = static_cast<float>(sum[k] / static_cast<double>(sample.points));
   }
 }
 

@@ -16,8 +16,8 @@
 // time of the products d_W = d^T x and d_x = d W with d_ir = g_i w_r 1[y_ir > 0], or less.
 //
 // Numerics  Float sums over the rows of a block or over units, as those of the products. g_i x_i and w_r W_r are rounded
-//           before they meet the other factor. Weights, d_pre or y that are not finite are left to the products, so
-//           NaN and infinities show as they do there.
+//           before they meet the other factor. Weights, d_pre, x or y that are not finite are left to the products,
+//           so NaN and infinities show as they do there.
 
 #if defined(PWDICE_KERNELS_CPU_RELU_HEAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PWDICE_KERNELS_CPU_RELU_HEAD_INL_H_
@@ -71,8 +71,8 @@ class ReluHead {
 
   // One pass over the outputs y of the ReLU layer. False: rows of d_pre point in different directions, something is not
   // finite, or there are too few rows.
-  bool read(Mat<const float> d_pre, Mat<const float> y) {
-    if (d_pre.rows < kLeastRows || !find_direction(d_pre)) return false;
+  bool read(Mat<const float> d_pre, Mat<const float> y, Mat<const float> x) {
+    if (d_pre.rows < kLeastRows || !find_direction(d_pre) || !is_finite(x)) return false;
     float finite = 0;  // or NaN
     for (int64_t col = 0; col < y.cols; col += SelectedTile::kCols) finite += read_strip(y, col);
     return finite == 0;
@@ -105,9 +105,9 @@ class ReluHead {
   static constexpr int64_t kLeastRows = 16, kMostRows = kPassRows, kWord = SelectedTile::kDepth;
   static constexpr int64_t kMostUnits = 512;  // 22 KiB of the stack
 
-  static bool is_finite(Mat<const float> w) {
+  static bool is_finite(Mat<const float> m) {
     float finite = 0;  // or NaN
-    for (int64_t r = 0; r < w.rows; ++r) finite += zero_if_finite(w.row(r), w.cols);
+    for (int64_t r = 0; r < m.rows; ++r) finite += zero_if_finite(m.row(r), m.cols);
     return finite == 0;
   }
 
