@@ -126,9 +126,16 @@ TEST_F(ScratchOps, Networks) {
 
 TEST_F(ScratchOps, Scores) {
   check("infonce_forward", [&](Context& c) { infonce_forward(c, {scores(), out(0), out(1, 1)}); });
+  std::vector<float> lse(kRows), loss(1);
+  Context ctx;
+  infonce_forward(ctx, {scores(), {lse.data(), kRows}, {loss.data(), 1}});
   check("infonce_backward", [&](Context& c) {
-    infonce_backward(
-        c, {scores(), in(), in(1), out(0, kRows, kCols), out(1, kRows, kCols), out(2, kCols, kCols)});
+    infonce_backward(c, {scores(),
+                         {lse.data(), kRows},
+                         in(1),
+                         out(0, kRows, kCols),
+                         out(1, kRows, kCols),
+                         out(2, kCols, kCols)});
   });
   check("infonce_train", [&](Context& c) {
     infonce_train(c, {scores(), out(0, 1), out(1, kRows, kCols), out(2, kRows, kCols), out(3, kCols, kCols)});
