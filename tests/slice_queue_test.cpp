@@ -6,58 +6,87 @@
 
 #include <atomic>
 #include <chrono>
-#include <numeric>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace pwdice::cpu {
 namespace {
 
-constexpr int64_t kBlocks[] = {5, 1, 7, 2};
-constexpr int64_t kSlices = 4, kSpares = 3;
+constexpr int64_t kBlocks[] = {5, 1, 7, 2, 3, 1, 4, 2};
+constexpr int64_t kSlices = 8, kSpares = 3;
 
 SliceQueue make_queue() {
   return {kSlices, kSpares, [](int64_t slice) { return kBlocks[slice]; }};
 }
 
-// Runs the queue, a block taking `pause` of its slice, and demands that every block was run once: those of a slice's
-// own place from the first on in order, the rest in spare places and listed in order. Returns how many were helped with.
-using Microseconds = std::chrono::microseconds;
-int64_t check_run(ThreadPool& pool, Microseconds (*pause)(int64_t slice)) {
-  SliceQueue queue = make_queue();
-  std::vector<std::vector<int64_t>> blocks(kSlices + kSpares);  // by place
-  queue.run(pool, [&](int64_t slice, int64_t block, int64_t place, int thread) {
-    EXPECT_TRUE(thread >= 0 && thread < pool.threads());
-    EXPECT_TRUE(place >= kSlices || place == slice);
-    std::this_thread::sleep_for(pause(slice));
-    blocks[static_cast<size_t>(place)].push_back(block);
-  });
-  int64_t helped = 0;
-  queue.for_each_helped([&](int64_t slice, int64_t place) {
-    auto& own = blocks[static_cast<size_t>(slice)];
-    const auto& spare = blocks[static_cast<size_t>(place)];
-    EXPECT_GE(place, kSlices);
-    EXPECT_EQ(spare.size(), 1u);
-    own.insert(own.end(), spare.begin(), spare.end());
-    ++helped;
-  });
+// Sums as they were made, "((0.0+0.1)+0.2)" for a slice of three blocks: two with the same text have the same bits.
+std::string plus(const std::string& a, const std::string& b) { return "(" + a + "+" + b + ")"; }
+std::string block_name(int64_t slice, int64_t block) {
+  return std::to_string(slice) + "." + std::to_string(block);
+}
+std::string expected_total() {
+  std::string lanes[2];
   for (int64_t s = 0; s < kSlices; ++s) {
-    std::vector<int64_t> all(static_cast<size_t>(kBlocks[s]));
-    std::iota(all.begin(), all.end(), 0);
-    EXPECT_EQ(blocks[static_cast<size_t>(s)], all) << "slice " << s;
+    std::string sum = block_name(s, 0);
+    for (int64_t b = 1; b < kBlocks[s]; ++b) sum = plus(sum, block_name(s, b));
+    std::string& lane = lanes[s / (kSlices / 2)];
+    lane = lane.empty() ? sum : plus(lane, sum);
   }
-  return helped;
+  return plus(lanes[0], lanes[1]);
 }
 
-TEST(SliceQueue, OneThreadTakesEverythingInOrder) {
+using Microseconds = std::chrono::microseconds;
+struct Used {
+  int64_t helped = 0, folds = 0;
+  std::set<int64_t> places;  // with sums at the end of the run
+};
+
+// Runs the queue, a block taking `pause` of its slice, and demands that the total was added up as always.
+Used check_run(ThreadPool& pool, Microseconds (*pause)(int64_t slice)) {
+  SliceQueue queue = make_queue();
+  std::vector<std::string> sums(kSlices + kSpares);  // by place
+  std::atomic<int64_t> folds{0}, helped{0};
+  const auto add_block = [&](int64_t slice, int64_t block, int64_t place, bool add, int thread) {
+    EXPECT_TRUE(thread >= 0 && thread < pool.threads());
+    std::this_thread::sleep_for(pause(slice));
+    std::string& sum = sums[static_cast<size_t>(place)];
+    EXPECT_TRUE(add != sum.empty()) << "place " << place << " has " << sum;
+    sum = add ? plus(sum, block_name(slice, block)) : block_name(slice, block);
+    helped += place >= kSlices;
+  };
+  const auto fold = [&](int64_t to, int64_t from) {
+    sums[static_cast<size_t>(to)] = plus(sums[static_cast<size_t>(to)], sums[static_cast<size_t>(from)]);
+    sums[static_cast<size_t>(from)].clear();
+    ++folds;
+  };
+  queue.run(pool, add_block, fold);
+  Used used{helped, folds, {}};
+  for (size_t place = 0; place < sums.size(); ++place) {
+    if (!sums[place].empty()) used.places.insert(static_cast<int64_t>(place));
+  }
+  std::set<int64_t> added;
+  queue.for_each_addition([&](int64_t to, int64_t from) {
+    EXPECT_TRUE(added.insert(from).second && !added.contains(to));
+    sums[static_cast<size_t>(to)] = plus(sums[static_cast<size_t>(to)], sums[static_cast<size_t>(from)]);
+  });
+  EXPECT_EQ(sums[0], expected_total());
+  return used;
+}
+
+TEST(SliceQueue, OneThreadFoldsEachLaneIntoTwoPlaces) {
   ThreadPool pool(1);
-  EXPECT_EQ(check_run(pool, [](int64_t) { return Microseconds(0); }), 0);
+  const Used used = check_run(pool, [](int64_t) { return Microseconds(0); });
+  EXPECT_EQ(used.helped, 0);
+  EXPECT_EQ(used.folds, 4);
+  EXPECT_EQ(used.places, (std::set<int64_t>{0, 1, 4, 5}));
 }
 
-TEST(SliceQueue, ManyThreadsTakeEverythingInOrder) {
-  for (int threads : {2, 3, 7}) {
+TEST(SliceQueue, ManyThreadsAddUpInTheSameOrder) {
+  for (int threads : {2, 3, 4, 7, 8, 11}) {
     ThreadPool pool(threads);
-    for (int round = 0; round < 300; ++round) check_run(pool, [](int64_t) { return Microseconds(0); });
+    for (int round = 0; round < 200; ++round) check_run(pool, [](int64_t) { return Microseconds(0); });
   }
 }
 
@@ -66,7 +95,7 @@ TEST(SliceQueue, ASlowSliceIsHelpedWith) {
     ThreadPool pool(threads);
     int64_t helped = 0;  // a thread may sleep through one run, but not through all
     for (int round = 0; round < 20 && helped == 0; ++round) {
-      helped = check_run(pool, [](int64_t slice) { return Microseconds(slice == 2 ? 3000 : 10); });
+      helped = check_run(pool, [](int64_t slice) { return Microseconds(slice == 2 ? 3000 : 10); }).helped;
     }
     EXPECT_GT(helped, 0) << threads << " threads";
   }
@@ -85,12 +114,14 @@ TEST(SliceQueue, ASliceOfOneBlockIsItsOwners) {
   for (int round = 0; round < 50; ++round) {
     SliceQueue queue(1, kSpares, [](int64_t) { return 1; });
     std::atomic<int> runs{0};
-    queue.run(pool, [&](int64_t slice, int64_t block, int64_t place, int) {
+    const auto once = [&](int64_t slice, int64_t block, int64_t place, bool add, int) {
       EXPECT_EQ(slice + block + place, 0);
+      EXPECT_FALSE(add);
       ++runs;
-    });
+    };
+    queue.run(pool, once, [](int64_t, int64_t) { FAIL(); });
     ASSERT_EQ(runs, 1);
-    queue.for_each_helped([](int64_t, int64_t) { FAIL(); });
+    queue.for_each_addition([](int64_t, int64_t) { FAIL(); });
   }
 }
 

@@ -49,6 +49,7 @@ void gather_rows(Context& ctx, const GatherRows& op) {
       if (i + kAhead < r.end) {
         const float* next = op.from.row(op.index[i + kAhead]);
         for (int64_t j = 0; j < d; j += kLine) __builtin_prefetch(next + j);
+        __builtin_prefetch(next + d - 1);  // a row need not begin with a line
       }
       std::memcpy(op.to.row(i), op.from.row(op.index[i]), static_cast<size_t>(d) * sizeof(float));
     }

@@ -182,10 +182,11 @@ class SliceSums {
   // block(place, rows, whether the place has sums to add to, thread) for all rows.
   template <class Block>
   void run(ThreadPool& pool, const Block& block) {
-    queue_.run(pool, [&](int64_t slice, int64_t index, int64_t place, int thread) {
+    const auto add_block = [&](int64_t slice, int64_t index, int64_t place, bool add, int thread) {
       const RowParts parts = blocks(slice);
-      block(place, parts.count == 0 ? Range{0, 0} : parts[index], place < slices_ && index > 0, thread);
-    });
+      block(place, parts.count == 0 ? Range{0, 0} : parts[index], add, thread);
+    };
+    queue_.run(pool, add_block, [&](int64_t to, int64_t from) HWY_ATTR { fold(to, from); });
   }
 
   // d_W of target t (+)= d^T y; y in parts not with few inputs. Once for a block.
@@ -218,7 +219,11 @@ class SliceSums {
       for (size_t t = 0; t < targets_.size(); first += targets_[t++].d_w.rows) {
         const int64_t end = std::min(range.end - first, targets_[t].d_w.rows);
         for (int64_t row = std::max<int64_t>(range.begin - first, 0); row < end; ++row) {
-          is_narrow(t) ? add_column(t, row) : add_row(t, row);
+          if (is_narrow(t)) {
+            add_column(t, row);
+          } else {
+            queue_.for_each_addition([&](int64_t to, int64_t from) HWY_ATTR { add_row(t, row, to, from); });
+          }
           if (row < targets_[t].d_b.size) add_bias(t, row);
         }
       }
@@ -231,35 +236,38 @@ class SliceSums {
 
   int64_t partials(size_t t) const { return slices_ + kSliceSpares - (is_narrow(t) ? 0 : 1); }
 
-  HWY_INLINE void add_row(size_t t, int64_t row) const {
-    const int64_t cols = targets_[t].d_w.cols;
-    const auto add = [&](int64_t to_place, int64_t place) HWY_ATTR {
-      float* const to = d_w(to_place, t).row(row);
-      const float* const from = d_w(place, t).row(row);
-      for (int64_t j = 0; j < cols; j += kLanes) {
-        store_part(hn::Add(load_part(to + j, cols - j), load_part(from + j, cols - j)), to + j, cols - j);
-      }
-    };
-    queue_.for_each_helped(add);
-    for (int64_t slice = 1; slice < slices_; ++slice) add(0, slice);
+  // Adds the sums of one place to those of another, and readies it for the next slice.
+  HWY_INLINE void fold(int64_t to, int64_t from) const {
+    for (size_t t = 0; t < targets_.size(); ++t) {
+      for (int64_t row = 0; row < d_w(to, t).rows; ++row) add_row(t, row, to, from);
+    }
+    for (int64_t i = 0; i < rows_; ++i) {
+      totals_[to * rows_ + i] += totals_[from * rows_ + i];
+      totals_[from * rows_ + i] = 0;
+    }
+  }
+  HWY_INLINE void add_row(size_t t, int64_t row, int64_t to_place, int64_t from_place) const {
+    const Mat<float> sum = d_w(to_place, t);
+    float* const to = sum.row(row);
+    const float* const from = d_w(from_place, t).row(row);
+    for (int64_t j = 0; j < sum.cols; j += kLanes) {
+      store_part(hn::Add(load_part(to + j, sum.cols - j), load_part(from + j, sum.cols - j)), to + j,
+                 sum.cols - j);
+    }
   }
   HWY_INLINE void add_column(size_t t, int64_t col) const {
     const Mat<float>& target = targets_[t].d_w;
     for (int64_t j = 0; j < target.cols; ++j) {
       float* const at = d_w(0, t).row(j) + col;
-      queue_.for_each_helped(
-          [&](int64_t slice, int64_t place) { at[slice * target.size()] += at[place * target.size()]; });
-      float sum = at[0];
-      for (int64_t slice = 1; slice < slices_; ++slice) sum += at[slice * target.size()];
-      target(col, j) = sum;
+      queue_.for_each_addition(
+          [&](int64_t to, int64_t from) { at[to * target.size()] += at[from * target.size()]; });
+      target(col, j) = at[0];
     }
   }
   void add_bias(size_t t, int64_t i) const {
     double* const at = d_b(0, t) + i;
-    queue_.for_each_helped([&](int64_t slice, int64_t place) { at[slice * rows_] += at[place * rows_]; });
-    double sum = at[0];
-    for (int64_t slice = 1; slice < slices_; ++slice) sum += at[slice * rows_];
-    targets_[t].d_b[i] = static_cast<float>(sum);
+    queue_.for_each_addition([&](int64_t to, int64_t from) { at[to * rows_] += at[from * rows_]; });
+    targets_[t].d_b[i] = static_cast<float>(at[0]);
   }
 
   int64_t n_, most_, slices_, floats_ = 0, rows_ = 0;

@@ -15,8 +15,8 @@
 //           were shifted by less corrected.                               n^2 (6 d flop + 1 exp)
 //
 // Work      d_z2 sums over rows, so the rows are cut into at most 8 sections by shape, each with its own d_z2
-//           and its blocks in order; sections are added in order at the end (SliceQueue): same bits on any number of
-//           threads.
+//           and its blocks in order; sections are added in order, as soon as a thread has two of them and at the end
+//           (SliceQueue): same bits on any number of threads.
 // Numerics  scores in units of log 2, shifted by about the row's largest so far; columns past n are -inf before that;
 //           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
 //           the loss is double. 2^(s - shift) goes up to 2^32, so embeddings that are not normalised may go up
@@ -67,8 +67,9 @@ double forward_block(const InfoNceShape& s, const InfoNceBuffers& b, Range of, V
   }
   double loss = 0;
   for (int64_t r = 0; r < block.count; ++r) {
-    lse[block.rows.begin + r] = static_cast<float>(rows.row(r).lse());
-    loss += rows.row(r).loss();
+    const RowSoftmax row = rows.row(r);
+    lse[block.rows.begin + r] = static_cast<float>(row.lse());
+    loss += row.loss();
   }
   return loss;
 }
@@ -116,11 +117,11 @@ void backward(Context& ctx, const InfoNceBackward& op) {
   const InfoNceBuffers b = take_buffers(ctx.scratch(), "infonce_backward", s, true);
   prepare(ctx.pool(), op.in, s, b);
   SliceQueue queue = s.queue(0);  // a block adds its diagonal behind its sums: nobody else can do it
-  queue.run(ctx.pool(), [&](int64_t section, int64_t block, int64_t, int) HWY_ATTR {
+  const auto add_block = [&](int64_t section, int64_t block, int64_t place, bool add, int) HWY_ATTR {
     const NoSubnormals mode;
-    float* const d_z2 = b.d_z2 + section * s.cols * s.padded();
-    backward_block(s, b, op, s.section_blocks(section)[block], d_z2, block == 0);
-  });
+    backward_block(s, b, op, s.section_blocks(section)[block], b.d_z2 + place * s.d_z2_floats(), !add);
+  };
+  queue.run(ctx.pool(), add_block, [&](int64_t to, int64_t from) HWY_ATTR { fold_keys(s, b, to, from); });
   finish_gradients(ctx.pool(), op.in, s, b, queue, op.d_v1, op.d_v2, op.d_w0);
 }
 
@@ -174,13 +175,13 @@ void train(Context& ctx, const InfoNceTrain& op) {
   const int64_t losses = s.sections * s.max_blocks();
   std::fill_n(b.loss, losses, 0.0);
   SliceQueue queue = s.queue(s.spares);
-  queue.run(ctx.pool(), [&](int64_t section, int64_t block, int64_t place, int thread) HWY_ATTR {
+  const auto add_block = [&](int64_t section, int64_t block, int64_t place, bool add, int thread) HWY_ATTR {
     const NoSubnormals mode;
-    float* const d_z2 = b.d_z2 + place * s.cols * s.padded();
     float* const own = kept + (by_thread ? thread : place) * s.kept_floats();
     b.loss[section * s.max_blocks() + block] =
-        train_block(s, b, op, s.section_blocks(section)[block], own, d_z2, place != section || block == 0);
-  });
+        train_block(s, b, op, s.section_blocks(section)[block], own, b.d_z2 + place * s.d_z2_floats(), !add);
+  };
+  queue.run(ctx.pool(), add_block, [&](int64_t to, int64_t from) HWY_ATTR { fold_keys(s, b, to, from); });
   op.loss[0] = mean_loss(s, b.loss, losses);
   finish_gradients(ctx.pool(), op.in, s, b, queue, op.d_v1, op.d_v2, op.d_w0);
 }

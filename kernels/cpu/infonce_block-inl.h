@@ -60,24 +60,34 @@ struct QueryBlock {
 
 // A row of the softmax, its own column apart: with it a pair that is told apart well would leave nothing of
 // the others, in 1 - p_ii as in the loss.
-struct RowSoftmax {
-  double shift;  // at most 32 below the largest of the other columns; -inf without any
-  double own;
-  double others;  // sum of 2^(s - shift) over them
+class RowSoftmax {
+ public:
+  // `shift` is at most 32 below the largest of the other columns, -inf without any; `others` sums 2^(s - shift) over them.
+  RowSoftmax(double shift, double own, double others)
+      : shift_(shift),
+        own_(own),
+        top_(std::max(shift, own)),
+        own_excess_(own - top_),
+        scale_(shift == -INFINITY ? 1.0 : power(shift - top_)),
+        others_(others * scale_),
+        total_(others_ + power(own_excess_)) {}
 
-  double top() const { return std::max(shift, own); }
-  double scale() const { return shift == -INFINITY ? 1.0 : std::exp2(shift - top()); }
-  double own_excess() const { return own - top(); }
-  double total() const { return others * scale() + std::exp2(own_excess()); }  // relative to top()
-  double lse() const { return top() * kInfoNceLn2 + std::log(total()); }
+  double lse() const { return top_ * kInfoNceLn2 + std::log(total_); }
   double loss() const {  // lse - s_ii; the excess is zero here, or NaN for a score that is not finite
-    return own >= shift ? std::log1p(others * scale() + own_excess()) : lse() - own * kInfoNceLn2;
+    return own_ >= shift_ ? std::log1p(others_ + own_excess_) : lse() - own_ * kInfoNceLn2;
   }
   // p_ij = weight() 2^(s_ij - shift); one next to nothing is none
   double weight() const {
-    const double weight = scale() / total();
+    const double weight = scale_ / total_;
     return weight < 1e-30 ? 0 : weight;
   }
+
+ private:
+  // 2^x, which takes its time; of a row's two one is 2^0.
+  static double power(double x) { return x == 0 ? 1.0 : std::exp2(x); }
+
+  double shift_, own_, top_, own_excess_, scale_;
+  double others_, total_;  // in units of 2^top
 };
 
 // The rows of a block while their columns pass by, tile after tile: p = 2^(s - shift) while s is still in L1, and its

@@ -69,6 +69,7 @@ struct InfoNceShape {
   RowParts blocks() const { return {{0, n}, rows}; }
   Range chunk_cols(int64_t chunk) const { return chunk_range(cols, kChunk, chunk); }
   int64_t d_z2_places() const { return sections + spares; }
+  int64_t d_z2_floats() const { return cols * padded(); }  // of one place
   RowParts section_blocks(int64_t section) const {
     RowParts parts({0, n}, Tile::kRows);
     parts.count = sections;
@@ -110,7 +111,7 @@ InfoNceBuffers lay_out(const InfoNceShape& s, bool gradients, const TakeFloats& 
   b.loss = doubles(std::max(s.blocks().count, s.sections * s.max_blocks()));
   if (!gradients) return b;
   b.z2 = floats(s.cols * s.padded());
-  b.d_z2 = floats(s.d_z2_places() * s.cols * s.padded());
+  b.d_z2 = floats(s.d_z2_places() * s.d_z2_floats());
   b.d_m_parts = doubles(s.row_chunks() * s.d * s.d);
   b.d_m = doubles(s.d * s.d);
   return b;
@@ -252,21 +253,28 @@ struct QueryGradient {
   }
 };
 
-// d_v2 of one row: what was helped with, the sections' sums in order, then through the norm.
+// Adds d_z2 of one place to that of another.
+inline void fold_keys(const InfoNceShape& s, const InfoNceBuffers& b, int64_t to, int64_t from) {
+  const NoSubnormals mode;  // as for the sums of a block: it must not matter which are added here
+  const FloatTag d;
+  float* const sum = b.d_z2 + to * s.d_z2_floats();
+  const float* const more = b.d_z2 + from * s.d_z2_floats();
+  for (int64_t i = 0; i < s.d_z2_floats(); i += kLanes)
+    hn::Store(hn::Add(hn::Load(d, sum + i), hn::Load(d, more + i)), d, sum + i);
+}
+
+// d_v2 of one row: what is left to be added in order, then through the norm.
 HWY_INLINE void key_gradient(const InfoNce& in, const InfoNceShape& s, const InfoNceBuffers& b,
                              const SliceQueue& queue, int64_t i, float* d_v2) {
   const FloatTag d;
   HWY_ALIGN float d_z[kInfoNceMaxWidth + Tile::kCols];
-  const int64_t section = s.cols * s.padded();
   for (int64_t k = 0; k < s.d; k += kLanes) {
     float* const at = b.d_z2 + (k / Tile::kCols * s.cols + i) * Tile::kCols + k % Tile::kCols;
-    queue.for_each_helped([&](int64_t to, int64_t place) HWY_ATTR {
-      hn::Store(hn::Add(hn::Load(d, at + to * section), hn::Load(d, at + place * section)), d,
-                at + to * section);
+    queue.for_each_addition([&](int64_t to, int64_t from) HWY_ATTR {
+      float* const sum = at + to * s.d_z2_floats();
+      hn::Store(hn::Add(hn::Load(d, sum), hn::Load(d, at + from * s.d_z2_floats())), d, sum);
     });
-    Floats sum = hn::Load(d, at);
-    for (int64_t t = 1; t < s.sections; ++t) sum = hn::Add(sum, hn::Load(d, at + t * section));
-    hn::Store(sum, d, d_z + k);
+    hn::Store(hn::Load(d, at), d, d_z + k);
   }
   through_norm(in.v2.row(i), b.inv2[i], in.normalise, d_z, s.d, d_v2);
 }
