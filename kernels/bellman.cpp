@@ -24,6 +24,7 @@ void bellman(Context& ctx, const Bellman& op) {
   PWDICE_CHECK(n > 0 && k > 0, "{}: {} transitions and {} initial states, expected at least 1 of each", name,
                n, k);
   check_eps(name, op.eps);
+  check_choice(name, "divergence", op.divergence, Divergence::Chi2Exact);
   PWDICE_CHECK(std::isfinite(op.init_weight), "{}: init_weight is {}, expected a finite number", name,
                op.init_weight);
   check_vector(name, "v", op.v, n);
@@ -61,6 +62,7 @@ void policy_weights(Context& ctx, const PolicyWeights& op) {
   const char* name = "policy_weights";
   check_vector(name, "y", op.y, op.y.size);
   check_vector(name, "w", op.w, op.y.size);
+  check_choice(name, "divergence", op.divergence, Divergence::Chi2Exact);
   if (op.y.size == 0) return;
   ctx.on_gpu() ? cuda::policy_weights(ctx, op) : cpu::policy_weights(ctx, op);
 }

@@ -2,7 +2,8 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
-// The checks of kernels/<op>.cpp on one argument: its shape, its rows not overlapping, and memory behind it.
+// The checks of kernels/<op>.cpp on one argument: its shape, its rows not overlapping, and memory behind it; a choice
+// that is one of its values, which run from 0 to `last`.
 
 #include "error.h"
 #include "view.h"
@@ -21,6 +22,13 @@ template <class T>
 void check_vector(const char* op, const char* name, const Vec<T>& v, int64_t size) {
   PWDICE_CHECK(v.size == size, "{}: {} has {} values, expected {}", op, name, v.size, size);
   PWDICE_CHECK(v.data != nullptr || size == 0, "{}: {} is null", op, name);
+}
+
+template <class Enum>
+void check_choice(const char* op, const char* name, Enum choice, Enum last) {
+  const auto value = static_cast<int>(choice);
+  PWDICE_CHECK(value >= 0 && value <= static_cast<int>(last), "{}: {} is {}, expected 0 to {}", op, name,
+               value, static_cast<int>(last));
 }
 
 }  // namespace pwdice

@@ -21,6 +21,7 @@ void check_scores(const char* op, const InfoNce& in) {
   check_matrix(op, "v1", in.v1, n, d);
   check_matrix(op, "v2", in.v2, n, d);
   check_matrix(op, "w0", in.w0, d, d);
+  check_choice(op, "metric", in.metric, ScoreMetric::Identity);
   PWDICE_CHECK(in.inv_tau > 0 && std::isfinite(in.inv_tau), "{}: inv_tau is {}, expected a positive number",
                op, in.inv_tau);
 }

@@ -18,6 +18,7 @@ void check_cost(const char* op, const PairCost& cost) {
   check_matrix(op, "x", cost.x, cost.x.rows, cost.x.cols);
   check_matrix(op, "y", cost.y, cost.y.rows, cost.x.cols);
   check_vector(op, "reward", cost.reward, cost.x.rows);
+  check_choice(op, "distance", cost.distance, Distance::Indicator);
   PWDICE_CHECK(std::isfinite(cost.beta), "{}: beta is {}, expected a finite number", op, cost.beta);
 }
 

@@ -36,6 +36,7 @@ void check_mass(const Context& ctx, const char* op, Vec<const float> q, int64_t 
 }
 
 void check_chi2(const char* op, Divergence divergence) {
+  check_choice(op, "divergence", divergence, Divergence::Chi2Exact);
   PWDICE_CHECK(divergence != Divergence::Kl, "{}: the divergence is KL; its op is transport_joint", op);
 }
 
@@ -86,6 +87,7 @@ void transport_paired(Context& ctx, const TransportPaired& op) {
   const char* name = "transport_paired";
   const int64_t n = op.cost.x.rows;
   check_pairs(name, op.cost, op.a, op.eps);
+  check_choice(name, "divergence", op.divergence, Divergence::Chi2Exact);
   PWDICE_CHECK(op.cost.y.rows == n, "{}: x has {} rows, y has {}", name, n, op.cost.y.rows);
   check_vector(name, "b", op.b, n);
   check_vector(name, "loss", op.loss, 1);

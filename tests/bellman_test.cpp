@@ -247,6 +247,12 @@ TEST_P(BellmanOp, RejectsWhatItCannotDo) {
   expect_error(ErrorCode::InvalidArgument, "eps is -1", [&] { attempt(make(3, 1, Data::Normal, -1.f)); });
   expect_error(ErrorCode::InvalidArgument, "eps is nan", [&] { attempt(make(3, 1, Data::Normal, NAN)); });
   Inputs<float> in = make(3, 1, Data::Normal, 0.5f);
+  const auto no_divergence = static_cast<Divergence>(-1);
+  expect_error(ErrorCode::InvalidArgument, "bellman: divergence is -1, expected 0 to 2",
+               [&] { run(1 << 12, [&](OpRun& op) { call(op, in, no_divergence); }); });
+  expect_error(ErrorCode::InvalidArgument, "policy_weights: divergence is -1, expected 0 to 2", [&] {
+    run(1 << 12, [&](OpRun& op) { policy_weights(op.ctx, {op.in(in.v), no_divergence, op.out("w", 3)}); });
+  });
   in.u.pop_back();
   expect_error(ErrorCode::InvalidArgument, "bellman: u has 2 values, expected 3", [&] { attempt(in); });
   in.u = in.v;

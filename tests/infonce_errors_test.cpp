@@ -25,6 +25,9 @@ TEST_P(InfoNceErrors, RejectsWhatItCannotDo) {
                [&] { train(0, 32, 1.f); });
   expect_error(ErrorCode::InvalidArgument, "inv_tau is 0", [&] { train(4, 8, 0.f); });
   expect_error(ErrorCode::InvalidArgument, "inv_tau is nan", [&] { train(4, 8, NAN); });
+  const Case none(4, 8, Data::Normal, {static_cast<ScoreMetric>(4), true, 1.f});
+  expect_error(ErrorCode::InvalidArgument, "infonce_train: metric is 4, expected 0 to 3",
+               [&] { run(size_t{1} << 20, [&](OpRun& op) { run_train(op, none); }); });
 }
 
 TEST_P(InfoNceErrors, RejectsWidthsItHasNoTilesFor) {

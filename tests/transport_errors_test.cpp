@@ -28,6 +28,7 @@ TEST_P(TransportErrors, RejectsWhatItCannotDo) {
     expect("eps is inf", 3, 3, [](Case& c) { c.eps = INFINITY; });
     expect("eps is nan", 3, 3, [](Case& c) { c.eps = NAN; });
     expect("beta is nan", 3, 3, [](Case& c) { c.beta = NAN; });
+    expect("distance is 6, expected 0 to 5", 3, 3, [](Case& c) { c.distance = static_cast<Distance>(6); });
     expect("a has 2 values, expected 3", 3, 3, [](Case& c) { c.a.pop_back(); });
     expect("reward has 2 values, expected 3", 3, 3, [](Case& c) { c.reward.pop_back(); });
     if (term.with_b) expect("b has 2 values, expected 3", 3, 3, [](Case& c) { c.b.pop_back(); });
@@ -45,6 +46,11 @@ TEST_P(TransportErrors, RejectsWhatItCannotDo) {
                [&] { run_paired(Case(4, 3, 2), Divergence::Kl); });
   expect_error(ErrorCode::InvalidArgument, "transport_chi2: the divergence is KL",
                [&] { run_chi2(Case(4, 3, 2), Divergence::Kl); });
+  const auto no_divergence = static_cast<Divergence>(3);
+  expect_error(ErrorCode::InvalidArgument, "transport_chi2: divergence is 3, expected 0 to 2",
+               [&] { run_chi2(Case(4, 3, 2), no_divergence); });
+  expect_error(ErrorCode::InvalidArgument, "transport_paired: divergence is 3, expected 0 to 2",
+               [&] { run_paired(Case(3, 3, 2), no_divergence); });
 }
 
 // transport_scratch_bytes() is enough for the term that needs most: too little for all of them is nothing at all, and for
