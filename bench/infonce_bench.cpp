@@ -190,7 +190,8 @@ void add_fit(Suite& suite, const std::shared_ptr<Medians>& medians) {
       scratch[n] = static_cast<double>(infonce_scratch_bytes(suite.ctx, n, kWidth));
     for (auto _ : state) {
     }
-    if (scratch.size() < 2) return fail(state, "fewer than two sizes were timed");
+    if (scratch.size() < 2)
+      return fail(state, "fewer than two sizes were timed before it: take --benchmark_filter=op/infonce");
     state.counters["time_exponent"] = exponent(*medians);
     state.counters["scratch_exponent"] = exponent(scratch);
   })->Iterations(1);

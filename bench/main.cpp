@@ -13,7 +13,8 @@
 
 namespace {
 
-// Takes --threads=N out of the arguments; 0 is all cores the process may use.
+// Takes --threads=N out of the arguments; 0 is all cores the process may use. More than those would take turns, and the
+// best of each, which the bound is made of, would not be had at the same time.
 int take_threads(int& argc, char** argv) {
   int threads = 0, kept = 1;
   for (int i = 1; i < argc; ++i) {
@@ -28,6 +29,10 @@ int take_threads(int& argc, char** argv) {
     }
   }
   argc = kept;
+  const int cores = pwdice::Context({.scratch_bytes = 0}).threads();
+  if (threads > cores)
+    throw std::invalid_argument("--threads=" + std::to_string(threads) + ": this process may use " +
+                                std::to_string(cores) + " cores");
   return threads;
 }
 

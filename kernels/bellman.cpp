@@ -37,6 +37,8 @@ void bellman(Context& ctx, const Bellman& op) {
   check_vector(name, "d_v_next", op.d_v_next, n);
   check_vector(name, "d_u", op.d_u, n);
   check_vector(name, "d_v_init", op.d_v_init, k);
+  check_finite(ctx, name,
+               {{"discount", op.discount}});  // p may be zero where it is infinite, and the loss finite
   ctx.on_gpu() ? cuda::bellman(ctx, op) : cpu::bellman(ctx, op);
   check_loss(
       ctx, name, op.loss,
@@ -68,6 +70,9 @@ void policy_weights(Context& ctx, const PolicyWeights& op) {
 }
 
 // A GPU keeps two totals instead.
-size_t bellman_scratch_bytes(int64_t n) { return cpu::divergence_bytes(n) + 2 * Scratch::kAlign; }
+size_t bellman_scratch_bytes(int64_t n) {
+  check_size("bellman_scratch_bytes", "the number of transitions", n);
+  return cpu::divergence_bytes(n) + 2 * Scratch::kAlign;
+}
 
 }  // namespace pwdice

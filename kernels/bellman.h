@@ -42,6 +42,6 @@ struct PolicyWeights {
 };
 void policy_weights(Context& ctx, const PolicyWeights& op);
 
-size_t bellman_scratch_bytes(int64_t n);
+size_t bellman_scratch_bytes(int64_t n);  // of bellman and policy_weights
 
 }  // namespace pwdice

@@ -13,7 +13,9 @@ bool CapturedStep::replay(Context& ctx) {
 }
 
 void CapturedStep::begin(Context& ctx) {
-  if (runs_ > 0) cuda::begin_capture(ctx.cuda());
+  if (runs_ == 0) return;
+  ctx.scratch_is_captured_ = true;
+  cuda::begin_capture(ctx.cuda());
 }
 
 void CapturedStep::end(Context& ctx) {

@@ -24,6 +24,13 @@ void check_vector(const char* op, const char* name, const Vec<T>& v, int64_t siz
   PWDICE_CHECK(v.data != nullptr || size == 0, "{}: {} is null", op, name);
 }
 
+// A number of rows or columns; the most is beyond any memory and far from where products of two overflow.
+inline void check_size(const char* op, const char* name, int64_t size, int64_t least = 0) {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  PWDICE_CHECK(size >= least && size <= kMost, "{}: {} is {}, expected {} to {}", op, name, size, least,
+               kMost);
+}
+
 template <class Enum>
 void check_choice(const char* op, const char* name, Enum choice, Enum last) {
   const auto value = static_cast<int>(choice);

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <new>
 #include <thread>
+#include <utility>
 
 #include "backends.h"
+#include "check.h"
 #include "cpu/parallel.h"
 #include "memory.h"
 
@@ -31,7 +33,8 @@ int usable_cores() {
 void* Scratch::take_bytes(size_t bytes, const char* op) {
   const size_t need = rounded(bytes);
   if (need > capacity_ - used_) {
-    fail(ErrorCode::OutOfMemory, "{}: needs {} bytes of scratch on top of {} in use, the Context has {}", op, need,
+    fail(ErrorCode::OutOfMemory,
+         "{}: needs {} bytes of scratch on top of {} in use, the Context has {}; see reserve_scratch", op, need,
          used_, capacity_);
   }
   std::byte* memory = base_ + used_;
@@ -43,6 +46,9 @@ void* Scratch::take_bytes(size_t bytes, const char* op) {
 Context::Context(const ContextOptions& options) : options_(options) {
   PWDICE_CHECK(options.threads >= 0 && options.threads <= 1024, "context: threads is {}, expected 0 to 1024",
                options.threads);
+  check_choice("context", "backend", options.backend, Backend::Cuda);
+  check_choice("context", "score_precision", options.score_precision, ScorePrecision::Bf16);
+  check_choice("context", "gemm", options.gemm, GemmLibrary::CuBlas);
   if (options_.threads == 0) options_.threads = usable_cores();
   if (on_gpu()) {
     cuda_.reset(cuda::create_state(options_));
@@ -51,9 +57,18 @@ Context::Context(const ContextOptions& options) : options_(options) {
     cpu_target();  // throws here what would otherwise be an illegal instruction in the first op
   }
   pool_ = std::make_unique<cpu::ThreadPool>(options_.threads);
-  const size_t bytes = Scratch::rounded(options_.scratch_bytes);
-  scratch_memory_ = static_cast<std::byte*>(allocate(*this, bytes));
-  scratch_ = Scratch(scratch_memory_, bytes);
+  reserve_scratch(options_.scratch_bytes);
+}
+
+void Context::reserve_scratch(size_t bytes) {
+  if (scratch_memory_ != nullptr && bytes <= scratch_.capacity()) return;
+  PWDICE_CHECK(scratch_.used() == 0, "reserve_scratch: an op is using {} bytes of scratch", scratch_.used());
+  PWDICE_CHECK(!scratch_is_captured_, "reserve_scratch: a captured step uses the {} bytes of scratch there are",
+               scratch_.capacity());
+  auto* const memory = static_cast<std::byte*>(allocate(*this, bytes));
+  synchronise();
+  release(*this, std::exchange(scratch_memory_, memory));
+  scratch_ = Scratch(memory, Scratch::rounded(bytes));
 }
 
 Context::~Context() { release(*this, scratch_memory_); }

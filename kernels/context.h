@@ -93,6 +93,9 @@ class Context {
   const ContextOptions& options() const { return options_; }
   int threads() const;
   Scratch& scratch() { return scratch_; }
+  // Sees to at least so much scratch: ctx.reserve_scratch(infonce_scratch_bytes(ctx, n, d)). Between ops, and before a
+  // step is captured, whose graph keeps the addresses.
+  void reserve_scratch(size_t bytes);
   cpu::ThreadPool& pool() { return *pool_; }
   cuda::State& cuda() { return *cuda_; }
 
@@ -103,7 +106,9 @@ class Context {
   ContextOptions options_;
   std::unique_ptr<cpu::ThreadPool> pool_;
   std::unique_ptr<cuda::State, cuda::StateDeleter> cuda_;
+  friend class CapturedStep;
   std::byte* scratch_memory_ = nullptr;
+  bool scratch_is_captured_ = false;
   Scratch scratch_;
 };
 

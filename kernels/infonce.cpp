@@ -13,11 +13,15 @@ namespace {
 
 constexpr int64_t kMaxWidth = 128;
 
-void check_scores(const char* op, const InfoNce& in) {
-  const int64_t n = in.v1.rows, d = in.v1.cols;
-  PWDICE_CHECK(n > 0, "{}: the batch has {} pairs, expected at least 1", op, n);
+void check_batch(const char* op, int64_t n, int64_t d) {
+  check_size(op, "the number of pairs", n, 1);
   PWDICE_CHECK(d > 0 && d % 8 == 0 && d <= kMaxWidth,
                "{}: embeddings have width {}, expected a multiple of 8 up to {}", op, d, kMaxWidth);
+}
+
+void check_scores(const char* op, const InfoNce& in) {
+  const int64_t n = in.v1.rows, d = in.v1.cols;
+  check_batch(op, n, d);
   check_matrix(op, "v1", in.v1, n, d);
   check_matrix(op, "v2", in.v2, n, d);
   check_matrix(op, "w0", in.w0, d, d);
@@ -69,9 +73,11 @@ void infonce_train(Context& ctx, const InfoNceTrain& op) {
   check_gradients(name, op);
   ctx.on_gpu() ? cuda::infonce_train(ctx, op) : cpu::infonce_train(ctx, op);
   check_value(ctx, name, op.loss, op.in);
+  check_finite(ctx, name, {{"d_v1", op.d_v1}, {"d_v2", op.d_v2}, {"d_w0", op.d_w0}});
 }
 
 size_t infonce_scratch_bytes(const Context& ctx, int64_t n, int64_t d) {
+  check_batch("infonce_scratch_bytes", n, d);
   return ctx.on_gpu() ? cuda::infonce_scratch_bytes(n, d) : cpu::infonce_scratch_bytes(ctx.threads(), n, d);
 }
 

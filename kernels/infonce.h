@@ -14,14 +14,15 @@ enum class ScoreMetric {
   Identity,      // M = 1: learned_sphere (w0 is still passed and gets a zero gradient)
 };
 
-// InfoNCE over an n x n score matrix that is never stored. z = v / |v| when normalise, else v.
+// InfoNCE over an n x n score matrix that is never stored. z = v / |v| when normalise, else v. A row whose norm is zero has
+// z = 0 and no gradient.
 //   s_ij = z1_i M z2_j^T inv_tau     lse_i = log sum_j exp s_ij     L = 1/n sum_i (lse_i - s_ii)
 struct InfoNce {
   Mat<const float> v1, v2;  // (n, d), d a multiple of 8 up to 128
   Mat<const float> w0;      // (d, d)
   ScoreMetric metric;
   bool normalise;
-  float inv_tau;
+  float inv_tau;            // without normalise, scores and embeddings up to 1e28 have room for their sums
 };
 
 struct InfoNceForward {
@@ -44,7 +45,7 @@ struct InfoNceBackward {
 void infonce_backward(Context& ctx, const InfoNceBackward& op);
 
 // Forward and backward in one sweep, for training: a block of whole rows of the softmax serves both gradients
-// while it is in cache. The gradients are those of L itself (d_loss = 1).
+// while it is in cache. The gradients are those of L itself (d_loss = 1); one that is not finite is NotFinite on the CPU.
 struct InfoNceTrain {
   InfoNce in;
   Vec<float> loss;        // out (1)
@@ -53,7 +54,7 @@ struct InfoNceTrain {
 };
 void infonce_train(Context& ctx, const InfoNceTrain& op);
 
-// Enough for each of the three; O(n d). On the CPU below 64 MiB at n = 65,536 and d = 32, for any number of
+// Enough for each of the three, on the CPU for fewer pairs too; O(n d). On the CPU below 64 MiB at n = 65,536 and d = 32, for any number of
 // threads; there each further 8 of d take 10 MiB (in steps of two vectors), and d = 128 three times as much. A GPU
 // takes 8 to 15 matrices of n x d, the fewer the larger n, d rounded up to 32, 64 or 128.
 size_t infonce_scratch_bytes(const Context& ctx, int64_t n, int64_t d);

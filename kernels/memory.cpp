@@ -16,6 +16,8 @@ std::atomic<uint64_t> allocation_count{0}, download_count{0};
 }  // namespace
 
 void* allocate(Context& ctx, size_t bytes) {
+  constexpr size_t kMost = size_t{1} << 62;  // beyond it rounding up could begin again at zero
+  if (bytes > kMost) fail(ErrorCode::OutOfMemory, "allocate: {} bytes are not available", bytes);
   allocation_count.fetch_add(1, std::memory_order_relaxed);
   const size_t size = Scratch::rounded(bytes == 0 ? 1 : bytes);
   if (ctx.on_gpu()) return cuda::allocate(ctx.cuda(), size);

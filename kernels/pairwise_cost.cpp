@@ -22,6 +22,12 @@ void check_cost(const char* op, const PairCost& cost) {
   PWDICE_CHECK(std::isfinite(cost.beta), "{}: beta is {}, expected a finite number", op, cost.beta);
 }
 
+void check_pair_sizes(const char* op, int64_t n, int64_t m, int64_t d) {
+  check_size(op, "the number of states", n);
+  check_size(op, "the number of expert states", m);
+  check_size(op, "the number of columns", d, 1);
+}
+
 void cost_matrix(Context& ctx, const CostMatrix& op) {
   const char* name = "cost_matrix";
   check_cost(name, op.cost);
@@ -42,6 +48,7 @@ void cost_paired(Context& ctx, const CostPaired& op) {
 }
 
 size_t pair_cost_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d) {
+  check_pair_sizes("pair_cost_scratch_bytes", n, m, d);
   return cpu::pair_columns_bytes(m, d) +
          static_cast<size_t>(ctx.threads()) * cpu::pair_block_bytes(d, cpu::kPairMaxCols) +
          Scratch::rounded(static_cast<size_t>(n) * sizeof(float));

@@ -108,11 +108,13 @@ void column_lse(Context& ctx, const ColumnLse& op) {
 }
 
 size_t transport_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d) {
+  check_pair_sizes("transport_scratch_bytes", n, m, d);
   return ctx.on_gpu() ? cuda::transport_scratch_bytes(n, m, d)
                       : cpu::transport_scratch_bytes(ctx.threads(), n, m, d);
 }
 
 size_t column_lse_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d) {
+  check_pair_sizes("column_lse_scratch_bytes", n, m, d);
   return ctx.on_gpu() ? cuda::transport_scratch_bytes(n, m, d)
                       : cpu::column_lse_scratch_bytes(ctx.threads(), m, d);
 }

@@ -65,7 +65,8 @@ void transport_paired(Context& ctx, const TransportPaired& op);
 
 // lse_j = log sum_i 1/n exp((a_i - c_ij)/eps) as a streaming pass: n may be the whole data set. Both all-pairs
 // losses follow from it: joint = eps log sum_j q_j exp(b_j/eps + lse_j), semidual = eps sum_j q_j lse_j.
-// lse_j is -inf where every state is infinitely far; NaN is NotFinite on the CPU.
+// lse_j is -inf where every state is infinitely far; NaN is NotFinite on the CPU. There are no weights: every expert
+// state has its lse_j, and a transport_semidual that drops one (q_j = 0) writes what it would be.
 struct ColumnLse {
   PairCost cost;
   Vec<const float> a;  // (n)

@@ -253,6 +253,8 @@ TEST_P(BellmanOp, RejectsWhatItCannotDo) {
   expect_error(ErrorCode::InvalidArgument, "policy_weights: divergence is -1, expected 0 to 2", [&] {
     run(1 << 12, [&](OpRun& op) { policy_weights(op.ctx, {op.in(in.v), no_divergence, op.out("w", 3)}); });
   });
+  expect_error(ErrorCode::InvalidArgument, "bellman_scratch_bytes: the number of transitions is -1",
+               [] { bellman_scratch_bytes(-1); });
   in.u.pop_back();
   expect_error(ErrorCode::InvalidArgument, "bellman: u has 2 values, expected 3", [&] { attempt(in); });
   in.u = in.v;
@@ -276,16 +278,30 @@ TEST_P(BellmanOp, NamesAValueThatIsNotFinite) {
       Inputs<float> in = make(9000, 2, Data::Normal, 0.5f);
       in.v_next[8200 + 3] = bad;
       in.discount[8200 + 3] = 0.5f;
-      if (bad > 0 && divergence != Divergence::Chi2) continue;  // y = -inf: p = 0, a defined result
+      if (bad > 0 && divergence != Divergence::Chi2) {  // y = -inf: p = 0
+        const Outputs got = run(bellman_scratch_bytes(9000), [&](OpRun& op) { call(op, in, divergence); });
+        EXPECT_TRUE(std::isfinite(got.value("loss")));
+        for (const char* d : {"d_v", "d_v_next", "d_u"}) EXPECT_EQ(got[d][8203], 0.f) << d;
+        continue;
+      }
       expect_error(ErrorCode::NotFinite, "bellman: v_next is",
                    [&] { run(bellman_scratch_bytes(9000), [&](OpRun& op) { call(op, in, divergence); }); });
     }
     const std::vector<float> y = {0.f, bad, 1.f};
-    expect_error(ErrorCode::NotFinite, "policy_weights: the largest y is", [&] {
-      run(bellman_scratch_bytes(3), [&](OpRun& op) {
-        policy_weights(op.ctx, {op.in(y), Divergence::Kl, op.out("w", 3)});
+    for (Divergence divergence : kDivergences) {
+      expect_error(ErrorCode::NotFinite, "policy_weights: the largest y is", [&] {
+        run(bellman_scratch_bytes(3), [&](OpRun& op) {
+          policy_weights(op.ctx, {op.in(y), divergence, op.out("w", 3)});
+        });
       });
-    });
+      Inputs<float> in = make(20, 2, Data::Normal, 0.5f);
+      in.discount[7] = bad, in.v_next[7] = 1.f;
+      expect_error(ErrorCode::NotFinite, "bellman: discount is ",
+                   [&] { run(1 << 12, [&](OpRun& op) { call(op, in, divergence); }); });
+      in = make(20, 2, Data::Normal, 0.5f), in.init_weight = bad;
+      expect_error(ErrorCode::InvalidArgument, "bellman: init_weight is ",
+                   [&] { run(1 << 12, [&](OpRun& op) { call(op, in, divergence); }); });
+    }
   }
 }
 

@@ -25,6 +25,16 @@ TEST(Context, RefusesSillyThreadCounts) {
   }
 }
 
+TEST(Context, RefusesChoicesThatAreNone) {
+  const auto expect = [](const std::string& part, const ContextOptions& options) {
+    expect_error(ErrorCode::InvalidArgument, part, [&] { Context ctx(options); });
+  };
+  expect("context: backend is 7, expected 0 to 1", {.backend = static_cast<Backend>(7)});
+  expect("context: score_precision is 9, expected 0 to 2",
+         {.score_precision = static_cast<ScorePrecision>(9)});
+  expect("context: gemm is -1, expected 0 to 1", {.gemm = static_cast<GemmLibrary>(-1)});
+}
+
 TEST(Context, CudaBackendExplainsItsAbsence) {
   const CudaAvailability cuda = cuda_availability();
   if (cuda.available) {
@@ -58,7 +68,8 @@ TEST(Context, NamesTheSimdTarget) { EXPECT_STRNE(cpu_target(), ""); }
 // A processor whose only target is one the library is never built for.
 TEST(Context, AProcessorWithoutAnyTargetIsRefused) {
   const BestTarget none(HWY_EMU128);
-  expect_error(ErrorCode::Unsupported, "cpu: this processor lacks even ", [] { Context ctx({.threads = 1}); });
+  expect_error(ErrorCode::Unsupported, "cpu: this processor lacks even ",
+               [] { Context ctx({.threads = 1}); });
 }
 
 TEST(Scratch, IsAlignedAndGivenBackInReverseOrder) {
@@ -89,6 +100,29 @@ TEST(Scratch, SaysWhoNeededHowMuch) {
                "second: needs 1024 bytes of scratch on top of 256 in use, the Context has 1024",
                [&] { ctx.scratch().take<float>(256, "second"); });
   EXPECT_EQ(ctx.scratch().used(), 256u);
+}
+
+TEST_P(ContextOf, ScratchGrowsBetweenOpsUntilAStepIsCaptured) {
+  Context ctx({.backend = GetParam(), .threads = 1, .scratch_bytes = 1024});
+  ctx.reserve_scratch(512);
+  EXPECT_EQ(ctx.scratch().capacity(), 1024u);
+  ctx.reserve_scratch(5000);
+  EXPECT_EQ(ctx.scratch().capacity(), Scratch::rounded(5000));
+  {
+    ScratchScope scope(ctx.scratch());
+    ctx.scratch().take<float>(1250, "test");
+    expect_error(ErrorCode::InvalidArgument, "reserve_scratch: an op is using 5120 bytes of scratch",
+                 [&] { ctx.reserve_scratch(6000); });
+  }
+  expect_error(ErrorCode::OutOfMemory, "allocate: ", [&] { ctx.reserve_scratch(SIZE_MAX); });
+  EXPECT_EQ(ctx.scratch().capacity(), Scratch::rounded(5000));
+  if (GetParam() == Backend::Cpu) return;
+  CapturedStep step;
+  void* const memory = allocate(ctx, 64);
+  for (int i = 0; i < 2; ++i) step.run(ctx, [&] { fill(ctx, {static_cast<float*>(memory), 16}, 1.f); });
+  release(ctx, memory);
+  expect_error(ErrorCode::InvalidArgument, "reserve_scratch: a captured step uses the 5120 bytes",
+               [&] { ctx.reserve_scratch(6000); });
 }
 
 TEST(Memory, CountsAllocationsAndDownloads) {

@@ -182,7 +182,8 @@ TEST_P(GradientPenalty, MatchesReference) {
                            {49, 33, 33},
                            {61, 41, 37},
                            {61, 5, 120},
-                           {530, 5, 35}}) {
+                           {530, 5, 35},
+                           {4099, 5, 7}}) {
       SCOPED_TRACE(s.text());
       const Problem p(s, act);
       p.compare(run(p.scratch_bytes(context()), [&](OpRun& op) { p.call(op); }));
@@ -192,7 +193,7 @@ TEST_P(GradientPenalty, MatchesReference) {
 
 TEST(GradientPenaltyCpu, ManyThreads) {
   for (const Activation act : {Activation::Tanh, Activation::Relu}) {
-    for (const Shape& s : {Shape{520, 11, 64}, {300, 40, 48}}) {
+    for (const Shape& s : {Shape{520, 11, 64}, {300, 40, 48}, {4100, 11, 40}}) {
       const Problem p(s, act);
       expect_same_bits_on_many_threads([&](const Context& ctx) { return p.scratch_bytes(ctx); },
                                        [&](OpRun& op) { p.call(op); });

@@ -21,8 +21,14 @@ TEST_P(InfoNceErrors, RejectsWhatItCannotDo) {
     const Case c(n, d, Data::Normal, {ScoreMetric::Gram, true, inv_tau});
     run(size_t{1} << 20, [&](OpRun& op) { run_train(op, c); });
   };
-  expect_error(ErrorCode::InvalidArgument, "infonce_train: the batch has 0 pairs",
+  expect_error(ErrorCode::InvalidArgument, "infonce_train: the number of pairs is 0, expected 1 to ",
                [&] { train(0, 32, 1.f); });
+  for (const int64_t n : {int64_t{0}, int64_t{-1}, int64_t{1} << 60}) {
+    expect_error(ErrorCode::InvalidArgument,
+                 "infonce_scratch_bytes: the number of pairs is " + std::to_string(n),
+                 [&] { infonce_scratch_bytes(context(), n, 32); });
+  }
+  expect_error(ErrorCode::InvalidArgument, "inv_tau is inf", [&] { train(4, 8, INFINITY); });
   expect_error(ErrorCode::InvalidArgument, "inv_tau is 0", [&] { train(4, 8, 0.f); });
   expect_error(ErrorCode::InvalidArgument, "inv_tau is nan", [&] { train(4, 8, NAN); });
   const Case none(4, 8, Data::Normal, {static_cast<ScoreMetric>(4), true, 1.f});
@@ -33,6 +39,9 @@ TEST_P(InfoNceErrors, RejectsWhatItCannotDo) {
 TEST_P(InfoNceErrors, RejectsWidthsItHasNoTilesFor) {
   for (int64_t d : {0, 4, 12, 129, 136}) {
     const Case c(4, d);
+    expect_error(ErrorCode::InvalidArgument,
+                 "infonce_scratch_bytes: embeddings have width " + std::to_string(d),
+                 [&] { infonce_scratch_bytes(context(), 4, d); });
     const auto expect = [&](const std::string& name, const std::function<void(OpRun&)>& body) {
       expect_error(
           ErrorCode::InvalidArgument,
@@ -118,6 +127,9 @@ TEST_P(InfoNceErrors, BackwardLosesNoNan) {
     if (GetParam() == Backend::Cpu) {
       expect_error(ErrorCode::NotFinite, "infonce_backward: " + field.name + " is nan in row 5, column 2",
                    [&] { backward(c, good, 1.f); });
+      (c.*field.values)[5 * 16 + 2] = INFINITY;
+      expect_error(ErrorCode::NotFinite, "infonce_backward: " + field.name + " is inf in row 5, column 2",
+                   [&] { backward(c, good, 1.f); });
     } else {
       expect_nan(backward(c, good, 1.f));
     }
@@ -142,6 +154,18 @@ TEST(InfoNceErrorsCpu, BackwardNamesAGradientThatIsNotFinite) {
   expect_error(ErrorCode::NotFinite, "infonce_backward: d_v1 is ", [&] {
     OpRun op(ctx, 0);
     run_separate(op, c, 3e38f);
+  });
+}
+
+// Finite embeddings and a finite loss, but sums beyond float on the way to the gradients.
+TEST(InfoNceErrorsCpu, TrainNamesAGradientThatIsNotFinite) {
+  Context ctx;
+  Case c(75, 16, Data::Normal, {ScoreMetric::Identity, false, 1.f});
+  for (float& v : c.v1) v *= 3e-29f;
+  for (float& v : c.v2) v *= 1e30f;
+  expect_error(ErrorCode::NotFinite, "infonce_train: d_v1 is ", [&] {
+    OpRun op(ctx, 0);
+    run_train(op, c);
   });
 }
 

@@ -22,6 +22,25 @@ TEST(InfoNceMemory, GrowsLinearlyAndStaysBelow64MiB) {
   }
 }
 
+// A Context made for a batch serves every smaller one too.
+TEST(InfoNceMemory, FewerPairsNeedNoMore) {
+  for (int threads : {1, 2, 16}) {
+    Context ctx({.threads = threads, .scratch_bytes = 1 << 10});
+    for (int64_t d : {8, 32, 128}) {
+      size_t before = 0;
+      for (int64_t n = 1; n < 70000; n += n < 3000 ? 1 : 31) {
+        const size_t bytes = infonce_scratch_bytes(ctx, n, d);
+        ASSERT_GE(bytes, before) << n << " x " << d << ", " << threads << " threads";
+        before = bytes;
+      }
+    }
+  }
+  Context ctx({.threads = 1, .scratch_bytes = 1 << 10});
+  ctx.reserve_scratch(infonce_scratch_bytes(ctx, 2721, 128));  // where one sum of d_z2 less fits
+  OpRun op(ctx, 0);
+  run_train(op, Case(2720, 128));
+}
+
 // lse and A_i of single rows in double: what a row needs is O(n d).
 struct RowCheck {
   const Matrix<double> v1, v2;
@@ -94,6 +113,20 @@ TEST_P(InfoNceLarge, TrainsWithLowBlocks) {
   OpRun op(ctx, 0);
   run_train(op, c);
   expect_rows(c, op.finish()["d_v1"], {0, 9001, 16499});
+}
+
+// All gradients, of the one op as of the two, which share little but the tiles.
+TEST_P(InfoNceLarge, TrainAgreesWithForwardAndBackwardWithLowBlocks) {
+  const Case c(16500, 8);
+  Context ctx({.backend = GetParam(), .threads = 2, .scratch_bytes = kScratch});
+  OpRun fused(ctx, 0), separate(ctx, 0);
+  run_train(fused, c), run_separate(separate, c, 1.f);
+  const Outputs got = fused.finish(), want = separate.finish();
+  EXPECT_NEAR(got.value("loss"), want.value("loss"), 1e-6 * std::abs(want.value("loss")));
+  for (const char* gradient : {"d_v1", "d_v2", "d_w0"}) {
+    SCOPED_TRACE(gradient);
+    expect_within(got[gradient], to(want[gradient]), 2e-5);
+  }
 }
 
 // Not a byte more than infonce_scratch_bytes() says, which on the CPU is below 64 MiB.

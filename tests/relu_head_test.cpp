@@ -38,6 +38,8 @@ TEST_P(ReluHead, GradientsMatchReference) {
       p.compare_gradients(run(p.scratch_bytes(), [&](OpRun& op) { p.call(op, true); }));
     }
   }
+  const Problem many = with_directions(Problem(4107, {11, 64, 64, 3}, Activation::Relu));
+  many.compare_gradients(run(many.scratch_bytes(), [&](OpRun& op) { many.call(op, true); }));
 }
 
 // What shows that rows were selected: nothing had to take the place of the ReLU layer's outputs.

@@ -17,24 +17,20 @@ namespace {
 constexpr int64_t kBlocks[] = {5, 1, 7, 2, 3, 1, 4, 2};
 constexpr int64_t kSlices = 8, kSpares = 3;
 
-SliceQueue make_queue() {
-  return {kSlices, kSpares, [](int64_t slice) { return kBlocks[slice]; }};
-}
-
 // Sums as they were made, "((0.0+0.1)+0.2)" for a slice of three blocks: two with the same text have the same bits.
 std::string plus(const std::string& a, const std::string& b) { return "(" + a + "+" + b + ")"; }
 std::string block_name(int64_t slice, int64_t block) {
   return std::to_string(slice) + "." + std::to_string(block);
 }
-std::string expected_total() {
-  std::string lanes[2];
-  for (int64_t s = 0; s < kSlices; ++s) {
+std::string expected_total(int64_t slices) {
+  std::string halves[2];
+  for (int64_t s = 0; s < slices; ++s) {
     std::string sum = block_name(s, 0);
     for (int64_t b = 1; b < kBlocks[s]; ++b) sum = plus(sum, block_name(s, b));
-    std::string& lane = lanes[s / (kSlices / 2)];
-    lane = lane.empty() ? sum : plus(lane, sum);
+    std::string& half = halves[s >= slices / 2];
+    half = half.empty() ? sum : plus(half, sum);
   }
-  return plus(lanes[0], lanes[1]);
+  return slices == 1 ? halves[1] : plus(halves[0], halves[1]);
 }
 
 using Microseconds = std::chrono::microseconds;
@@ -44,9 +40,9 @@ struct Used {
 };
 
 // Runs the queue, a block taking `pause` of its slice, and demands that the total was added up as always.
-Used check_run(ThreadPool& pool, Microseconds (*pause)(int64_t slice)) {
-  SliceQueue queue = make_queue();
-  std::vector<std::string> sums(kSlices + kSpares);  // by place
+Used check_run(ThreadPool& pool, Microseconds (*pause)(int64_t slice), int64_t slices = kSlices) {
+  SliceQueue queue(slices, kSpares, [](int64_t slice) { return kBlocks[slice]; });
+  std::vector<std::string> sums(static_cast<size_t>(slices + kSpares));  // by place
   std::atomic<int64_t> folds{0}, helped{0};
   const auto add_block = [&](int64_t slice, int64_t block, int64_t place, bool add, int thread) {
     EXPECT_TRUE(thread >= 0 && thread < pool.threads());
@@ -54,7 +50,7 @@ Used check_run(ThreadPool& pool, Microseconds (*pause)(int64_t slice)) {
     std::string& sum = sums[static_cast<size_t>(place)];
     EXPECT_TRUE(add != sum.empty()) << "place " << place << " has " << sum;
     sum = add ? plus(sum, block_name(slice, block)) : block_name(slice, block);
-    helped += place >= kSlices;
+    helped += place >= slices;
   };
   const auto fold = [&](int64_t to, int64_t from) {
     sums[static_cast<size_t>(to)] = plus(sums[static_cast<size_t>(to)], sums[static_cast<size_t>(from)]);
@@ -71,11 +67,11 @@ Used check_run(ThreadPool& pool, Microseconds (*pause)(int64_t slice)) {
     EXPECT_TRUE(added.insert(from).second && !added.contains(to));
     sums[static_cast<size_t>(to)] = plus(sums[static_cast<size_t>(to)], sums[static_cast<size_t>(from)]);
   });
-  EXPECT_EQ(sums[0], expected_total());
+  EXPECT_EQ(sums[0], expected_total(slices));
   return used;
 }
 
-TEST(SliceQueue, OneThreadFoldsEachLaneIntoTwoPlaces) {
+TEST(SliceQueue, OneThreadFoldsEachHalfIntoTwoPlaces) {
   ThreadPool pool(1);
   const Used used = check_run(pool, [](int64_t) { return Microseconds(0); });
   EXPECT_EQ(used.helped, 0);
@@ -86,7 +82,10 @@ TEST(SliceQueue, OneThreadFoldsEachLaneIntoTwoPlaces) {
 TEST(SliceQueue, ManyThreadsAddUpInTheSameOrder) {
   for (int threads : {2, 3, 4, 7, 8, 11}) {
     ThreadPool pool(threads);
-    for (int round = 0; round < 200; ++round) check_run(pool, [](int64_t) { return Microseconds(0); });
+    for (int round = 0; round < 200; ++round) {
+      check_run(
+          pool, [](int64_t) { return Microseconds(0); }, 1 + round % kSlices);
+    }
   }
 }
 
@@ -101,10 +100,11 @@ TEST(SliceQueue, ASlowSliceIsHelpedWith) {
   }
 }
 
-TEST(SliceQueue, TooManySlices) {
+TEST(SliceQueue, RefusesOtherNumbersOfSlices) {
   const auto make = [](int64_t slices, int64_t spares) {
     SliceQueue(slices, spares, [](int64_t) { return 1; });
   };
+  EXPECT_THROW(make(0, 0), Error);
   EXPECT_THROW(make(SliceQueue::kMaxSlices + 1, 0), Error);
   EXPECT_THROW(make(1, SliceQueue::kMaxSpares + 1), Error);
 }

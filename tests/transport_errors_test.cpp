@@ -46,6 +46,15 @@ TEST_P(TransportErrors, RejectsWhatItCannotDo) {
                [&] { run_paired(Case(4, 3, 2), Divergence::Kl); });
   expect_error(ErrorCode::InvalidArgument, "transport_chi2: the divergence is KL",
                [&] { run_chi2(Case(4, 3, 2), Divergence::Kl); });
+  for (const auto& [n, m, d, part] :
+       {std::tuple<int64_t, int64_t, int64_t, const char*>{-1, 3, 2, "states is -1"},
+        {3, -1, 2, "expert states is -1"},
+        {3, 3, 0, "columns is 0"},
+        {int64_t{1} << 60, 3, 2, "states is 1152921504606846976"}}) {
+    for (const auto bytes : {transport_scratch_bytes, column_lse_scratch_bytes, pair_cost_scratch_bytes}) {
+      expect_error(ErrorCode::InvalidArgument, part, [&, n = n, m = m, d = d] { bytes(context(), n, m, d); });
+    }
+  }
   const auto no_divergence = static_cast<Divergence>(3);
   expect_error(ErrorCode::InvalidArgument, "transport_chi2: divergence is 3, expected 0 to 2",
                [&] { run_chi2(Case(4, 3, 2), no_divergence); });

@@ -129,10 +129,12 @@ TEST_P(TransportCase, PairedMatchesReference) {
   for (int64_t n : {1, 13, 1024, 1031}) {
     for (Divergence divergence : {Divergence::Kl, Divergence::Chi2, Divergence::Chi2Exact}) {
       for (float eps : {0.5f, 0.01f}) {
-        const Case c = Case(n, n, 11).with(1.f, eps);
-        SCOPED_TRACE(c.text());
-        expect_result(c, run_paired(c, divergence), paired(c.inputs<double>(), divergence),
-                      paired(c.inputs<float>(), divergence));
+        for (float beta : {1.f, 20.f}) {  // the latter makes costs in the hundreds
+          const Case c = Case(n, n, 11).with(beta, eps);
+          SCOPED_TRACE(c.text());
+          expect_result(c, run_paired(c, divergence), paired(c.inputs<double>(), divergence),
+                        paired(c.inputs<float>(), divergence));
+        }
       }
     }
   }
@@ -182,6 +184,22 @@ TEST_P(TransportCase, JointFollowsFromTheColumns) {
   for (size_t j = 0; j < lse.size(); ++j)
     s.push_back(std::log(double(c.q[j])) + double(c.b[j]) / 0.3f + double(lse[j]));
   EXPECT_NEAR(run_joint(c).value("loss"), 0.3 * reference::logsumexp(s), 2e-6);
+}
+
+// The expert potential that the semidual has eliminated is the best one for the joint loss: nothing is left of its
+// gradient but q, and the gradient of the other potential is the same.
+TEST_P(TransportCase, SemidualIsTheJointAtItsBestPotential) {
+  Case c = Case(130, 90, 16).on_sphere().with(5.f, 0.1f);
+  const Outputs semi = run_semidual(c);
+  double linear = 0;
+  for (size_t j = 0; j < c.b.size(); ++j) {
+    c.b[j] = -c.eps * semi["col_lse"][j];
+    linear += double(c.q[j]) * double(c.b[j]);
+  }
+  const Outputs full = run_joint(c);
+  EXPECT_NEAR(full.value("loss") - linear, semi.value("loss"), 2e-6);
+  expect_within(full["d_b"], to(c.q), 2e-5);
+  expect_within(full["d_a"], to(semi["d_a"]), 2e-5);
 }
 
 // Beyond 65536 rows the CPU's semidual takes two sweeps.

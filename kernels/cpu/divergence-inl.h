@@ -10,7 +10,7 @@
 // Work     chunks of kDivergenceChunk values, partial sums merged in chunk order.
 // Numerics Kl relative to the maximum of the whole vector; sums float over the lanes of 512 values, double
 //          beyond, so that the p of Kl sum to 1 to rounding.
-// Cost     n exp, three passes over y.
+// Cost     n exp. Kl passes over y three times (its maximum, exp, scale): 20 n bytes; chi2 once: 8 n.
 
 #if defined(PWDICE_KERNELS_CPU_DIVERGENCE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PWDICE_KERNELS_CPU_DIVERGENCE_INL_H_

@@ -8,7 +8,8 @@
 //   SliceSums             the sums of every slice, and their total
 //
 // The rows are cut into slices by their number alone (row_slices), each adds its blocks of at most kPassRows in
-// order, and the slices are added in order: same bits for any thread count, and whoever computes a block.
+// order, and the slices are added in an order of their own (SliceQueue): same bits for any thread count, and whoever
+// computes a block.
 //
 // Measured on Zen 3 (AVX2, 96 rows, 256 x 256): 93 % of the FMA peak with A read in place at mlp_stride; 60 %
 // at a stride of 256.
@@ -210,7 +211,7 @@ class SliceSums {
     return at;
   }
 
-  // The blocks of a slice in order, then the slices; everything in one loop over the rows of all targets.
+  // What run() has left to be added, in one loop over the rows of all targets.
   void add_up(ThreadPool& pool) const {
     constexpr int64_t kStep = 16;
     pool.parallel_for(chunk_count(rows_, kStep), [&](int64_t chunk, int) HWY_ATTR {

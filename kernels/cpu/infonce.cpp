@@ -15,8 +15,8 @@
 //           were shifted by less corrected.                               n^2 (6 d flop + 1 exp)
 //
 // Work      d_z2 sums over rows, so the rows are cut into at most 8 sections by shape, each with its own d_z2
-//           and its blocks in order; sections are added in order, as soon as a thread has two of them and at the end
-//           (SliceQueue): same bits on any number of threads.
+//           and its blocks in order; the sections of each half are added in order, then the halves (SliceQueue): same
+//           bits on any number of threads.
 // Numerics  scores in units of log 2, shifted by about the row's largest so far; columns past n are -inf before that;
 //           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
 //           the loss is double. 2^(s - shift) goes up to 2^32, so embeddings that are not normalised may go up
@@ -186,7 +186,7 @@ void train(Context& ctx, const InfoNceTrain& op) {
   finish_gradients(ctx.pool(), op.in, s, b, queue, op.d_v1, op.d_v2, op.d_w0);
 }
 
-size_t scratch_bytes(int threads, int64_t n, int64_t d) {
+size_t needed_bytes(int threads, int64_t n, int64_t d) {
   const InfoNceShape s(n, d);
   size_t bytes = 0;
   lay_out(
@@ -201,6 +201,19 @@ size_t scratch_bytes(int threads, int64_t n, int64_t d) {
       });
   const int64_t kept = kept_blocks(threads, s) * s.kept_floats();
   return bytes + Scratch::rounded(static_cast<size_t>(kept) * sizeof(float));
+}
+
+// Enough for fewer pairs too: some need more, with taller blocks or more sums of d_z2 that fit.
+size_t scratch_bytes(int threads, int64_t n, int64_t d) {
+  size_t most = needed_bytes(threads, n, d);
+  const auto consider = [&](int64_t fewer) {
+    if (fewer > 0 && fewer < n) most = std::max(most, needed_bytes(threads, fewer, d));
+  };
+  consider(InfoNceShape::kMaxTall);
+  for (int64_t fit = 1; fit <= InfoNceShape::kMaxSections + InfoNceShape::kMaxSpares; ++fit) {
+    consider(InfoNceShape::most_pairs(d, fit));
+  }
+  return most;
 }
 
 }  // namespace

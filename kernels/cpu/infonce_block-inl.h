@@ -3,7 +3,7 @@
 
 // A block of rows of the softmax of InfoNCE, one chunk of columns at a time: its scores, p = 2^(s - shift) with
 // a running shift per row, and what p adds to A and d_z2 (infonce.cpp has the formulas). Chunks are kChunk
-// columns wide and have rows kChunk apart.
+// columns wide and have rows kChunk apart. Cost and bytes: infonce.cpp; numerics: there, at RowSoftmax and BlockSoftmax.
 
 #if defined(PWDICE_KERNELS_CPU_INFONCE_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PWDICE_KERNELS_CPU_INFONCE_BLOCK_INL_H_

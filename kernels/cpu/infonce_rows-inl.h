@@ -7,6 +7,10 @@
 //   z = v / |v|     u_i = z1_i M inv_tau log2(e), so that scores come in units of log 2
 //   d_z1 = A M^T inv_tau     d_M = z1^T A inv_tau     d_v = (d_z - z <z, d_z>) / |v|
 //
+// Numerics norms, <z, d_z> and d_M are summed in double, the products of a few rows in float.
+// Cost     6 n d^2 flop; reads v1 and v2 twice, writes u, both layouts of z2 and d_v once, and reads d_z2 of every place
+//          that SliceQueue has left to be added: about 56 n d bytes with two threads.
+//
 // A row whose norm is zero (or not representable as 1/|v|) has z = 0 and no gradient.
 
 #if defined(PWDICE_KERNELS_CPU_INFONCE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -60,6 +64,12 @@ struct InfoNceShape {
     spares = std::clamp<int64_t>(fit - sections, 0, kMaxSpares);
     sections = std::min(blocks().count, sections);
     row_chunk = std::max(kMinRowChunk, chunk_count(n, kRowChunks));
+  }
+  // As many pairs of which `fit` sums of d_z2 fit into kSumsBytes.
+  static int64_t most_pairs(int64_t width, int64_t fit) {
+    const int64_t row_bytes =
+        chunk_count(width, Tile::kCols) * Tile::kCols * static_cast<int64_t>(sizeof(float));
+    return kSumsBytes / (fit * row_bytes) / Tile::kCols * Tile::kCols;
   }
   int64_t padded() const { return panels * Tile::kCols; }
   int64_t chunks() const { return chunk_count(cols, kChunk); }

@@ -10,6 +10,11 @@
 //   consumer.finish()                      the owner is done
 //
 // Rows of a tile are PairBlock::kCols apart.
+//
+// Numerics those of the tiles and of the consumer; potentials and rewards become one constant of a row or column in
+//          double, rounded once.
+// Cost     that of the tiles (pair_tile-inl.h) and of the consumer. A row of x, d floats, is read and packed once by each
+//          owner that has it; the panels of an owner's columns, d floats each, are read once a block of rows.
 
 #if defined(PWDICE_KERNELS_CPU_PAIR_SWEEP_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef PWDICE_KERNELS_CPU_PAIR_SWEEP_INL_H_

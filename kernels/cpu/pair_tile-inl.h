@@ -11,9 +11,10 @@
 // |x - y|^2 has two forms. |x|^2 + |y|^2 - 2 <x, y> costs one FMA per element and cancels when x and y are
 // far from the origin but close to each other; sum (x - y)^2 costs two instructions and never cancels. Both
 // work on states minus a centre of the columns (their mean but for far ones), which the distance does not see and
-// their rounding only where a state is far from it. A block of rows takes the first form when its rounding error in s, at most about 2^-23 k (|x|^2 + |y|^2), is below kDotTolerance;
-// embeddings on the unit sphere do while k = beta / (eps log 2) is below 40. A consumer that wants the
-// distance itself asks for the direct form on unshifted states.
+// their rounding only where a state is far from it. A block of rows takes the first form when its rounding error in s,
+// at most about 2^-23 k (|x|^2 + |y|^2), is below kDotTolerance; embeddings on the unit sphere do while
+// k = beta / (eps log 2) is below 40. A consumer that wants the distance itself asks for the direct form on unshifted
+// states.
 //
 // Cost     2 n m d flop: d FMAs a pair, the direct forms twice the instructions. Reads m d floats per block.
 

@@ -12,39 +12,40 @@
 namespace pwdice::cpu {
 
 // Sums over rows, dealt out to threads. The rows are cut into slices, and a slice into blocks that are added up in
-// order: one thread takes a slice from the front, block after block into the slice's own sums. A thread that finds no
+// order: one thread takes a slice from the front, block after block into the sums of one place. A thread that finds no
 // more slices helps: it takes the last block of the slice that has most of them left, into a spare place, from where it
 // is added afterwards. A block computes its sums and then adds them once, so it makes no difference to the bits where
 // they were kept: who was faster does not show in the result.
 //
-// The slices are added up in two lanes, each in order, and then the lanes. A thread that has taken a lane from its first
-// slice on folds one slice after another into the place of the first, so that two threads keep two sums each in their
-// caches, and not four of which three are waiting for the end.
+// The slices of each half are added up in order, and then the halves. A thread that has taken a half from its first slice
+// on folds the second into the first before it takes a third, to the place of the second, and so on: two threads keep two
+// sums each in their caches, and not four of which three wait for the end.
 //
 // Without helpers, a core that something else slows down to 80 % makes the others wait for an eighth of the time when
 // there are four slices for two threads.
 class SliceQueue {
  public:
-  static constexpr int64_t kMaxSlices = 8, kMaxSpares = 8, kMaxLanes = 2;
+  static constexpr int64_t kMaxSlices = 8, kMaxSpares = 8;
 
   // blocks(slice) is the number of its blocks, at least one.
   template <class Blocks>
   SliceQueue(int64_t slices, int64_t spares, const Blocks& blocks) : slices_(slices), spares_(spares) {
-    PWDICE_CHECK(slices <= kMaxSlices && spares <= kMaxSpares, "slices: {} with {} spare ones are too many",
-                 slices, spares);
+    PWDICE_CHECK(slices >= 1 && slices <= kMaxSlices && spares <= kMaxSpares,
+                 "slices: {} with {} spare ones, expected 1 to {} and at most {}", slices, spares, kMaxSlices,
+                 kMaxSpares);
     for (int64_t s = 0; s < slices; ++s) {
       queue_[s].left = std::bit_cast<uint64_t>(Left{0, static_cast<int32_t>(blocks(s))});
     }
   }
 
-  // body(slice, block, place, add, thread) for every block; without `add` the place has nothing to add to. Places are the
-  // slices' own, then the spare ones. fold(to, from) adds the sums of one place to those of another, of which nothing is
-  // needed any more; both are of the calling thread.
+  // Once. body(slice, block, place, add, thread) for every block; without `add` the place has nothing to add to. There is a
+  // place for each slice, then the spare ones. fold(to, from) adds the sums of one place to those of another; then nothing
+  // is needed of the first any more, and both are the calling thread's.
   template <class Body, class Fold>
   void run(ThreadPool& pool, const Body& body, const Fold& fold) {
     pool.parallel_for(pool.threads(), [&](int64_t worker, int thread) {
       const int64_t first = even_range(slices_, pool.threads(), worker).begin;
-      int64_t done = -1;  // the slice taken last, if this thread has taken all of its lane up to it
+      int64_t done = -1;  // the slice taken last, if this thread has taken all of its half up to it
       for (int64_t i = 0; i < slices_; ++i) {
         const int64_t slice = (first + i) % slices_;
         if (queue_[slice].owned.exchange(true, std::memory_order_relaxed)) continue;
@@ -69,7 +70,7 @@ class SliceQueue {
   struct alignas(64) Queue {
     std::atomic<uint64_t> left{0};  // a Left: as a struct it is not lock-free for clang
     std::atomic<bool> owned{false};
-    int64_t place = -1;  // -1: folded into the lane's
+    int64_t place = -1;  // -1: folded into that of the half's first
   };
   struct Taken {
     int64_t slice = -1, block = -1;
@@ -81,9 +82,7 @@ class SliceQueue {
   Left left_of(int64_t slice) const {
     return std::bit_cast<Left>(queue_[slice].left.load(std::memory_order_relaxed));
   }
-  int64_t lanes() const { return slices_ < kMaxLanes ? slices_ : kMaxLanes; }
-  int64_t lane_begin(int64_t lane) const { return even_range(slices_, lanes(), lane).begin; }
-  int64_t lane_of(int64_t slice) const { return lanes() > 1 && slice >= lane_begin(1) ? 1 : 0; }
+  int64_t half_begin(int64_t slice) const { return slice < slices_ / 2 ? 0 : slices_ / 2; }
 
   // The number of a block, or -1. The first block of a slice is its owner's: the slice's own sums have a value then.
   int64_t take(int64_t slice, Side side) {
@@ -98,11 +97,11 @@ class SliceQueue {
     }
   }
 
-  // Returns the slice, or -1 if this thread has not taken all slices of the lane so far. Nobody has helped with one that is
+  // Returns the slice, or -1 if this thread has not taken all slices of the half so far. Nobody has helped with one that is
   // folded here: help begins when there are no more slices, and each thread is in its last one.
   template <class Body, class Fold>
   int64_t take_slice(int64_t slice, int64_t done, const Body& body, const Fold& fold, int thread) {
-    const int64_t begin = lane_begin(lane_of(slice)), second = begin + 1;
+    const int64_t begin = half_begin(slice), second = begin + 1;
     const bool follows = slice > begin && done == slice - 1;
     if (follows && slice > second) {
       fold(begin, second);
@@ -141,9 +140,8 @@ class SliceQueue {
     return best;
   }
 
-  // Helped blocks to their slices, slices to their lanes, lanes to the first.
+  // Helped blocks to their slices, the slices of each half to its first, the second half to the first.
   void list_additions() {
-    additions_count_ = 0;
     const auto list = [&](int64_t to, int64_t from) { additions_[additions_count_++] = {to, from}; };
     for (int64_t slice = 0; slice < slices_; ++slice) {
       int64_t block = left_of(slice).end;
@@ -151,10 +149,10 @@ class SliceQueue {
         list(queue_[slice].place, slices_ + spare);
     }
     for (int64_t slice = 0; slice < slices_; ++slice) {
-      const int64_t begin = lane_begin(lane_of(slice)), place = queue_[slice].place;
+      const int64_t begin = half_begin(slice), place = queue_[slice].place;
       if (slice != begin && place >= 0) list(begin, place);
     }
-    if (lanes() > 1) list(0, lane_begin(1));
+    if (slices_ > 1) list(0, slices_ / 2);
   }
   int64_t find(int64_t slice, int64_t block) const {
     for (int64_t i = 0; i < spares_; ++i) {

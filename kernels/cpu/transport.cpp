@@ -15,7 +15,7 @@
 //          rescales what has been summed. So 2^(s - m) stays below 2^24, and only pairs with p < e^-87 are
 //          lost, however small eps is. q_j = 0 is s = -inf: the column vanishes. Sums within a block of rows
 //          are float, sums over blocks double.
-// Cost     n m (2 d flop + 1 exp); reads m d floats per block of rows. Scratch: m d floats, 32 m doubles, and n
+// Cost     n m (2 d flop + 1 exp); reads m d floats per block of rows, n d for every 1024 columns. Scratch: m d floats, 32 m doubles, and n
 //          doubles for every 1024 columns.
 
 #include <cmath>

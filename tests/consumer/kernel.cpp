@@ -16,7 +16,8 @@ int main() {
     v2.push_back(static_cast<float>(i * 104729 % 37) - 18);
   }
   try {
-    pwdice::Context ctx;  // all cores; its 64 MiB of scratch are enough for 65,536 pairs of width 32
+    pwdice::Context ctx;  // all cores, and 64 MiB of scratch
+    ctx.reserve_scratch(infonce_scratch_bytes(ctx, n, d));
     float first = 0, loss = 0;
     for (int step = 0; step < 200; ++step) {
       infonce_train(ctx, {{{v1.data(), n, d},
