@@ -37,8 +37,8 @@ void bellman(Context& ctx, const Bellman& op) {
   check_vector(name, "d_v_next", op.d_v_next, n);
   check_vector(name, "d_u", op.d_u, n);
   check_vector(name, "d_v_init", op.d_v_init, k);
-  check_finite(ctx, name,
-               {{"discount", op.discount}});  // p may be zero where it is infinite, and the loss finite
+  // Where it is infinite p may be zero, the loss finite and the gradient 0 times infinity.
+  check_finite(ctx, name, {{"discount", op.discount}});
   ctx.on_gpu() ? cuda::bellman(ctx, op) : cpu::bellman(ctx, op);
   check_loss(
       ctx, name, op.loss,

@@ -65,8 +65,8 @@ void Context::reserve_scratch(size_t bytes) {
   PWDICE_CHECK(scratch_.used() == 0, "reserve_scratch: an op is using {} bytes of scratch", scratch_.used());
   PWDICE_CHECK(!scratch_is_captured_, "reserve_scratch: a captured step uses the {} bytes of scratch there are",
                scratch_.capacity());
-  auto* const memory = static_cast<std::byte*>(allocate(*this, bytes));
   synchronise();
+  auto* const memory = static_cast<std::byte*>(allocate(*this, bytes));
   release(*this, std::exchange(scratch_memory_, memory));
   scratch_ = Scratch(memory, Scratch::rounded(bytes));
 }
