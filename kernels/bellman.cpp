@@ -10,20 +10,13 @@
 #include "finite.h"
 
 namespace pwdice {
-namespace {
-
-void check_eps(const char* op, float eps) {
-  PWDICE_CHECK(eps > 0 && std::isfinite(eps), "{}: eps is {}, expected a positive number", op, eps);
-}
-
-}  // namespace
 
 void bellman(Context& ctx, const Bellman& op) {
   const char* name = "bellman";
   const int64_t n = op.v.size, k = op.v_init.size;
   PWDICE_CHECK(n > 0 && k > 0, "{}: {} transitions and {} initial states, expected at least 1 of each", name,
                n, k);
-  check_eps(name, op.eps);
+  check_positive(name, "eps", op.eps);
   check_choice(name, "divergence", op.divergence, Divergence::Chi2Exact);
   PWDICE_CHECK(std::isfinite(op.init_weight), "{}: init_weight is {}, expected a finite number", name,
                op.init_weight);
@@ -48,7 +41,7 @@ void bellman(Context& ctx, const Bellman& op) {
 void bellman_residual(Context& ctx, const BellmanResidual& op) {
   const char* name = "bellman_residual";
   const int64_t n = op.v.size;
-  check_eps(name, op.eps);
+  check_positive(name, "eps", op.eps);
   check_vector(name, "v", op.v, n);
   check_vector(name, "v_next", op.v_next, n);
   check_vector(name, "u", op.u, n);

@@ -14,8 +14,8 @@ bool CapturedStep::replay(Context& ctx) {
 
 void CapturedStep::begin(Context& ctx) {
   if (runs_ == 0) return;
-  ctx.scratch_is_captured_ = true;
   cuda::begin_capture(ctx.cuda());
+  ctx.scratch_was_captured_ = true;
 }
 
 void CapturedStep::end(Context& ctx) {

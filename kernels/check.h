@@ -2,8 +2,10 @@
 // Copyright (c) 2026 The pwdice authors
 #pragma once
 
-// The checks of kernels/<op>.cpp on one argument: its shape, its rows not overlapping, and memory behind it; a choice
-// that is one of its values, which run from 0 to `last`.
+// The checks of kernels/<op>.cpp on one argument: its shape, its rows not overlapping, and memory behind it; a factor or
+// divisor that is positive; a choice that is one of its values, which run from 0 to `last`.
+
+#include <cmath>
 
 #include "error.h"
 #include "view.h"
@@ -24,11 +26,16 @@ void check_vector(const char* op, const char* name, const Vec<T>& v, int64_t siz
   PWDICE_CHECK(v.data != nullptr || size == 0, "{}: {} is null", op, name);
 }
 
-// A number of rows or columns; the most is beyond any memory and far from where products of two overflow.
+// A number of rows or columns, of which no product of two overflows as a number of bytes.
 inline void check_size(const char* op, const char* name, int64_t size, int64_t least = 0) {
-  constexpr int64_t kMost = int64_t{1} << 31;
+  constexpr int64_t kMost = int64_t{1} << 30;
   PWDICE_CHECK(size >= least && size <= kMost, "{}: {} is {}, expected {} to {}", op, name, size, least,
                kMost);
+}
+
+inline void check_positive(const char* op, const char* name, float value) {
+  PWDICE_CHECK(value > 0 && std::isnormal(value),
+               "{}: {} is {}, expected a positive number, 1.2e-38 to 3.4e38", op, name, value);
 }
 
 template <class Enum>

@@ -21,16 +21,18 @@ namespace pwdice {
 // ones above all, and cut weights keep a few transitions from standing for all.
 //
 // Of the transitions ahead a single zero counts as the smallest float; where all are zero, v = 0. Weights that are
-// all zero in a step stay zero. NaN in any w makes all of them NaN.
+// all zero in a step stay zero. On the CPU a weight that is negative or not finite is an error, as is a transition or
+// step out of its range; on a GPU NaN in any w makes all of them NaN.
 struct CloningWeights {
   int64_t lookahead = 1;
   float power = 1;
   bool balanced = false;
   float cap = 0.97f;
-  Vec<const int32_t> end;         // (n) one past the last transition of i's episode; lookahead > 1 only
-  Vec<const int32_t> order;       // (n) the transitions sorted by step; balanced only
-  Vec<const int32_t> step_begin;  // (steps + 1) where each step's transitions begin in `order`; balanced only
-  Vec<float> w;                   // in and out (n), not negative
+  Vec<const int32_t> end;    // (n) one past the last transition of i's episode, up to n; lookahead > 1 only
+  Vec<const int32_t> order;  // (n) the transitions, each once, sorted by step; balanced only
+  Vec<const int32_t>
+      step_begin;  // (steps + 1) where each step's begin in `order`, from 0 to n; balanced only
+  Vec<float> w;    // in and out (n), not negative
 
   bool changes_nothing() const { return lookahead == 1 && power == 1 && !balanced; }  // but w / max w
 };

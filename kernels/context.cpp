@@ -34,8 +34,10 @@ void* Scratch::take_bytes(size_t bytes, const char* op) {
   const size_t need = rounded(bytes);
   if (need > capacity_ - used_) {
     fail(ErrorCode::OutOfMemory,
-         "{}: needs {} bytes of scratch on top of {} in use, the Context has {}; see reserve_scratch", op, need,
-         used_, capacity_);
+         "{}: needs {} bytes of scratch on top of {} in use, the Context has {}: reserve_scratch(what the "
+         "op's "
+         "scratch_bytes function returns) is enough for all of it",
+         op, need, used_, capacity_);
   }
   std::byte* memory = base_ + used_;
   used_ += need;
@@ -57,18 +59,20 @@ Context::Context(const ContextOptions& options) : options_(options) {
     cpu_target();  // throws here what would otherwise be an illegal instruction in the first op
   }
   pool_ = std::make_unique<cpu::ThreadPool>(options_.threads);
-  reserve_scratch(options_.scratch_bytes);
+  scratch_memory_ = static_cast<std::byte*>(allocate(*this, options_.scratch_bytes));
+  scratch_ = Scratch(scratch_memory_, Scratch::rounded(options_.scratch_bytes));
 }
 
 void Context::reserve_scratch(size_t bytes) {
-  if (scratch_memory_ != nullptr && bytes <= scratch_.capacity()) return;
+  if (bytes <= scratch_.capacity()) return;
   PWDICE_CHECK(scratch_.used() == 0, "reserve_scratch: an op is using {} bytes of scratch", scratch_.used());
-  PWDICE_CHECK(!scratch_is_captured_, "reserve_scratch: a captured step uses the {} bytes of scratch there are",
+  PWDICE_CHECK(!scratch_was_captured_,
+               "reserve_scratch: a step has been captured with the {} bytes of scratch there are",
                scratch_.capacity());
   synchronise();
   auto* const memory = static_cast<std::byte*>(allocate(*this, bytes));
   release(*this, std::exchange(scratch_memory_, memory));
-  scratch_ = Scratch(memory, Scratch::rounded(bytes));
+  scratch_ = Scratch(memory, Scratch::rounded(bytes), scratch_.peak());
 }
 
 Context::~Context() { release(*this, scratch_memory_); }

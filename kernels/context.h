@@ -36,7 +36,7 @@ enum class GemmLibrary { Cutlass, CuBlas };
 class Scratch {
  public:
   Scratch() = default;
-  Scratch(std::byte* base, size_t bytes) : base_(base), capacity_(bytes) {}
+  Scratch(std::byte* base, size_t bytes, size_t peak = 0) : base_(base), capacity_(bytes), peak_(peak) {}
 
   // Throws OutOfMemory, naming the op and the numbers, when the block is too small: never a hidden allocation.
   template <class T>
@@ -72,13 +72,13 @@ class ScratchScope {
 
 struct ContextOptions {
   Backend backend = Backend::Cpu;
-  int threads = 0;                        // CPU; 0 = all cores the process may use
+  int threads = 0;  // CPU; 0 = all cores the process may use
   size_t scratch_bytes = size_t{64} << 20;
-  int device = 0;                         // CUDA
-  CUstream_st* stream = nullptr;          // CUDA: the caller's stream; nullptr = the Context makes its own
+  int device = 0;                 // CUDA
+  CUstream_st* stream = nullptr;  // CUDA: the caller's stream; nullptr = the Context makes its own
   ScorePrecision score_precision = ScorePrecision::Fp32;
   GemmLibrary gemm = GemmLibrary::Cutlass;
-  bool synchronise_launches = false;      // CUDA: pin an asynchronous fault to its kernel
+  bool synchronise_launches = false;  // CUDA: pin an asynchronous fault to its kernel
 };
 
 // Where and how ops run. Passed to every op, never global; used by one thread at a time.
@@ -93,8 +93,8 @@ class Context {
   const ContextOptions& options() const { return options_; }
   int threads() const;
   Scratch& scratch() { return scratch_; }
-  // Sees to at least so much scratch: ctx.reserve_scratch(infonce_scratch_bytes(ctx, n, d)). Between ops, and before a
-  // step is captured, whose graph keeps the addresses.
+  // Sees to at least so much scratch: ctx.reserve_scratch(infonce_scratch_bytes(ctx, n, d)). Between ops, and before the
+  // first step is captured, whose graph keeps the addresses. Waits for the work of this Context.
   void reserve_scratch(size_t bytes);
   cpu::ThreadPool& pool() { return *pool_; }
   cuda::State& cuda() { return *cuda_; }
@@ -103,12 +103,12 @@ class Context {
   void synchronise();
 
  private:
+  friend class CapturedStep;
   ContextOptions options_;
   std::unique_ptr<cpu::ThreadPool> pool_;
   std::unique_ptr<cuda::State, cuda::StateDeleter> cuda_;
-  friend class CapturedStep;
   std::byte* scratch_memory_ = nullptr;
-  bool scratch_is_captured_ = false;
+  bool scratch_was_captured_ = false;  // and a graph may keep its address
   Scratch scratch_;
 };
 

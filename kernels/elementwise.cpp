@@ -3,6 +3,7 @@
 #include "elementwise.h"
 
 #include "backends.h"
+#include "check.h"
 
 namespace pwdice {
 namespace {
@@ -20,12 +21,14 @@ void check_shape(const char* op, const char* name, Mat<const float> x, Mat<float
 
 void unary_map(Context& ctx, const UnaryMap& op) {
   check_sizes("unary_map", "x", op.x.size, op.y.size);
+  check_choice("unary_map", "f", op.f, Unary::Sigmoid);
   ctx.on_gpu() ? cuda::unary_map(ctx, op) : cpu::unary_map(ctx, op);
 }
 
 void binary_map(Context& ctx, const BinaryMap& op) {
   check_sizes("binary_map", "a", op.a.size, op.y.size);
   check_sizes("binary_map", "b", op.b.size, op.y.size);
+  check_choice("binary_map", "f", op.f, Binary::Divide);
   ctx.on_gpu() ? cuda::binary_map(ctx, op) : cpu::binary_map(ctx, op);
 }
 

@@ -26,8 +26,7 @@ void check_scores(const char* op, const InfoNce& in) {
   check_matrix(op, "v2", in.v2, n, d);
   check_matrix(op, "w0", in.w0, d, d);
   check_choice(op, "metric", in.metric, ScoreMetric::Identity);
-  PWDICE_CHECK(in.inv_tau > 0 && std::isfinite(in.inv_tau), "{}: inv_tau is {}, expected a positive number",
-               op, in.inv_tau);
+  check_positive(op, "inv_tau", in.inv_tau);
 }
 
 template <class Gradients>
@@ -38,8 +37,27 @@ void check_gradients(const char* op, const Gradients& g) {
   check_matrix(op, "d_w0", g.d_w0, d, d);
 }
 
-void check_value(Context& ctx, const char* op, Vec<const float> loss, const InfoNce& in) {
-  check_loss(ctx, op, loss, {{"v1", in.v1}, {"v2", in.v2}, {"w0", in.w0}});
+// A softplus of -inf is zero and would not show.
+void check_w0(Context& ctx, const char* op, const InfoNce& in) {
+  if (in.metric != ScoreMetric::Identity) check_finite(ctx, op, {{"w0", in.w0}});
+}
+
+template <class Op>
+void check_results(Context& ctx, const char* name, const Op& op) {
+  check_outputs(ctx, name, {{"d_v1", op.d_v1}, {"d_v2", op.d_v2}, {"d_w0", op.d_w0}},
+                {{"v1", op.in.v1}, {"v2", op.in.v2}});
+}
+
+// An lse rounded to a float is the whole error of p: 2^-11 here.
+void check_lse(Context& ctx, const char* op, Vec<const float> lse) {
+  constexpr float kMost = 8192;
+  if (ctx.on_gpu()) return;
+  for (int64_t i = 0; i < lse.size; ++i) {
+    PWDICE_CHECK(
+        std::abs(lse[i]) <= kMost,
+        "{}: lse is {} in row {}, too large to tell p from it (at most {}); infonce_train does without", op,
+        lse[i], i, kMost);
+  }
 }
 
 }  // namespace
@@ -49,8 +67,9 @@ void infonce_forward(Context& ctx, const InfoNceForward& op) {
   check_scores(name, op.in);
   check_vector(name, "lse", op.lse, op.in.v1.rows);
   check_vector(name, "loss", op.loss, 1);
+  check_w0(ctx, name, op.in);
   ctx.on_gpu() ? cuda::infonce_forward(ctx, op) : cpu::infonce_forward(ctx, op);
-  check_value(ctx, name, op.loss, op.in);
+  check_loss(ctx, name, op.loss, {{"v1", op.in.v1}, {"v2", op.in.v2}});
 }
 
 void infonce_backward(Context& ctx, const InfoNceBackward& op) {
@@ -59,11 +78,11 @@ void infonce_backward(Context& ctx, const InfoNceBackward& op) {
   check_vector(name, "lse", op.lse, op.in.v1.rows);
   check_vector(name, "d_loss", op.d_loss, 1);
   check_gradients(name, op);
-  check_finite(
-      ctx, name,
-      {{"lse", op.lse}, {"d_loss", op.d_loss}, {"v1", op.in.v1}, {"v2", op.in.v2}, {"w0", op.in.w0}});
+  check_finite(ctx, name, {{"lse", op.lse}, {"d_loss", op.d_loss}, {"v1", op.in.v1}, {"v2", op.in.v2}});
+  check_w0(ctx, name, op.in);
+  check_lse(ctx, name, op.lse);
   ctx.on_gpu() ? cuda::infonce_backward(ctx, op) : cpu::infonce_backward(ctx, op);
-  check_finite(ctx, name, {{"d_v1", op.d_v1}, {"d_v2", op.d_v2}, {"d_w0", op.d_w0}});
+  check_results(ctx, name, op);
 }
 
 void infonce_train(Context& ctx, const InfoNceTrain& op) {
@@ -71,9 +90,10 @@ void infonce_train(Context& ctx, const InfoNceTrain& op) {
   check_scores(name, op.in);
   check_vector(name, "loss", op.loss, 1);
   check_gradients(name, op);
+  check_w0(ctx, name, op.in);
   ctx.on_gpu() ? cuda::infonce_train(ctx, op) : cpu::infonce_train(ctx, op);
-  check_value(ctx, name, op.loss, op.in);
-  check_finite(ctx, name, {{"d_v1", op.d_v1}, {"d_v2", op.d_v2}, {"d_w0", op.d_w0}});
+  check_loss(ctx, name, op.loss, {{"v1", op.in.v1}, {"v2", op.in.v2}});
+  check_results(ctx, name, op);
 }
 
 size_t infonce_scratch_bytes(const Context& ctx, int64_t n, int64_t d) {

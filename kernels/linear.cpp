@@ -27,6 +27,7 @@ void linear_forward(Context& ctx, const LinearForward& op) {
   check_matrix(name, "x", op.x, n, in);
   check_matrix(name, "w", op.w, out, in);
   check_vector(name, "b", op.b, out);
+  check_choice(name, "act", op.act, Activation::Tanh);
   check_matrix(name, "y", op.y, n, out);
   if (n == 0) return;
   ctx.on_gpu() ? cuda::linear_forward(ctx, op) : cpu::linear_forward(ctx, op);
@@ -41,6 +42,7 @@ void linear_backward_input(Context& ctx, const LinearBackwardInput& op) {
   check_matrix(name, "w", op.w, out, in);
   check_matrix(name, "x", op.x, n, in);
   check_matrix(name, "d_x", op.d_x, n, in);
+  check_choice(name, "x_act", op.x_act, Activation::Tanh);
   if (n == 0) return;
   ctx.on_gpu() ? cuda::linear_backward_input(ctx, op) : cpu::linear_backward_input(ctx, op);
 }

@@ -25,6 +25,7 @@ void check_layers(const char* op, Mat<const float> x, std::span<const MlpLayer> 
     check_matrix(op, "w", layer.w, out, in);
     check_vector(op, "b", layer.b, out);
     check_matrix(op, "y", layer.y, x.rows, out);
+    check_choice(op, "act", layer.act, Activation::Tanh);
     for (const MlpLayer& other : layers) {  // rows at another stride would be other layers' rows
       PWDICE_CHECK(other.y.data != layer.y.data || other.y.stride == layer.y.stride || x.rows == 0,
                    "{}: layers share memory at strides {} and {}", op, other.y.stride, layer.y.stride);

@@ -17,7 +17,8 @@ enum class Distance {
 
 // c_ij = beta dist(x_i, y_j) - reward_i. Never stored by the ops that consume it: they ask for tiles.
 // A high reward must be cheap to reach, hence the sign (the paper's main text misprints it).
-// NaN in a state or a reward is NaN in all of its costs, whatever the distance, and in no other.
+// NaN in a state or a reward is NaN in all of its costs, whatever the distance, and in no other. An infinite coordinate
+// is infinitely far; from one like it NaN (Indicator 0), and for Cosine always NaN.
 struct PairCost {
   Distance distance;
   float beta;

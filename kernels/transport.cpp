@@ -20,7 +20,7 @@ void check_pairs(const char* op, const PairCost& cost, Vec<const float> a, float
                "{}: {} states and {} expert states, expected at least 1 of each", op, cost.x.rows,
                cost.y.rows);
   check_vector(op, "a", a, cost.x.rows);
-  PWDICE_CHECK(eps > 0 && std::isfinite(eps), "{}: eps is {}, expected a positive number", op, eps);
+  check_positive(op, "eps", eps);
 }
 
 // Looking at the values of q would read back from a GPU, so there only the shape is checked.

@@ -14,7 +14,8 @@ enum class Divergence { Kl, Chi2, Chi2Exact };
 // The n x m matrix is never stored and the gradients are row and column sums, so each op returns them with the
 // loss; the tape scales them. q: non-negative, sum 1 (checked to 1e-3 on the CPU). q_j = 0 drops expert state j: it
 // takes no part in the loss and the gradients, not even where it is NaN. In the others NaN is NotFinite on the CPU and
-// a loss of NaN on a GPU.
+// a loss of NaN on a GPU. An expert state infinitely far from all others has p = 0 in the joint loss; the semidual
+// loss is infinite with one, which is NotFinite.
 
 // L = eps log sum_ij q_j/n exp(y_ij),  y_ij = (a_i + b_j - c_ij)/eps,  p = the softmax of y + log q
 // d_a_i = sum_j p_ij        d_b_j = sum_i p_ij
@@ -75,7 +76,7 @@ struct ColumnLse {
 };
 void column_lse(Context& ctx, const ColumnLse& op);
 
-// Enough for each op above and for less n too; of column_lse alone, on the CPU the same for every n.
+// Enough for each op above, for fewer states too; of column_lse alone, on the CPU the same for every n.
 size_t transport_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d);
 size_t column_lse_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d);
 

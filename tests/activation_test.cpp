@@ -103,6 +103,11 @@ TEST_P(ActivationBackwardTest, RefusesWrongShapes) {
     activation_backward(op.ctx,
                         {op.in(six, 2, 3), op.in(six, 3, 2), Activation::Tanh, op.out("d_pre", 2, 3)});
   });
+  expect_error(ErrorCode::InvalidArgument, "activation_backward: act is 3, expected 0 to 2", [&] {
+    OpRun op(context(), 0);
+    activation_backward(
+        op.ctx, {op.in(six, 2, 3), op.in(six, 2, 3), static_cast<Activation>(3), op.out("d_pre", 2, 3)});
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -170,8 +171,41 @@ TEST_P(CloningWeightsOp, NanIsNotLost) {
   std::vector<float> w(6, 0.5f);
   w[4] = std::numeric_limits<float>::quiet_NaN();
   for (const How& how : {How{}, How{.power = 2}, How{.lookahead = 3, .power = 3, .balanced = true}}) {
-    for (const float v : shaped(how, kSteps, w)) EXPECT_TRUE(std::isnan(v));
+    if (GetParam() == Backend::Cpu) {
+      expect_error(ErrorCode::NotFinite, "cloning_weights: w is nan in row 4",
+                   [&] { shaped(how, kSteps, w); });
+    } else {  // a GPU is not read back
+      for (const float v : shaped(how, kSteps, w)) EXPECT_TRUE(std::isnan(v));
+    }
   }
+}
+
+// Three episodes of two steps; on a GPU nothing looks at what is in them.
+TEST(CloningWeightsCpu, BadContentsAreAnErrorAndLeaveTheWeights) {
+  Context ctx;
+  using Indices = std::vector<int32_t>;
+  const auto refuse = [&](ErrorCode code, const std::string& part, const Indices& end, const Indices& order,
+                          const Indices& step_begin, const std::vector<float>& w) {
+    std::vector<float> weights = w;
+    expect_error(code, "cloning_weights: " + part, [&] {
+      OpRun op(ctx, 0);
+      cloning_weights(ctx, {2, 1, true, 1, op.in(end), op.in(order), op.in(step_begin), {weights.data(), 6}});
+    });
+    EXPECT_EQ(std::memcmp(weights.data(), w.data(), w.size() * sizeof(float)), 0) << part;
+  };
+  const Indices end{2, 2, 4, 4, 6, 6}, order{0, 2, 4, 1, 3, 5}, begin{0, 3, 6};
+  const std::vector<float> w(6, 0.5f);
+  const auto bad = ErrorCode::InvalidArgument;
+  refuse(bad, "end is 7 in row 4, expected 5 to 6", {2, 2, 4, 4, 7, 6}, order, begin, w);
+  refuse(bad, "end is 1 in row 1, expected 2 to 6", {2, 1, 4, 4, 6, 6}, order, begin, w);
+  refuse(bad, "order is 6 in row 1, expected 0 to 5", end, {0, 6, 4, 1, 3, 5}, begin, w);
+  refuse(bad, "order is -1 in row 5, expected 0 to 5", end, {0, 2, 4, 1, 3, -1}, begin, w);
+  refuse(bad, "order has transition 2 twice", end, {0, 2, 2, 1, 3, 5}, begin, w);
+  refuse(bad, "step_begin runs from 1 to 6, expected 0 to 6", end, order, {1, 3, 6}, w);
+  refuse(bad, "step_begin runs from 0 to 7, expected 0 to 6", end, order, {0, 3, 7}, w);
+  refuse(bad, "step_begin falls from 7 to 6 after step 1", end, order, {0, 7, 6}, w);
+  refuse(bad, "w is -1 in row 3, expected a weight of at least 0", end, order, begin, {0, 0, 0, -1, 0, 0});
+  refuse(ErrorCode::NotFinite, "w is inf in row 3", end, order, begin, {0, 0, 0, INFINITY, 0, 0});
 }
 
 TEST_P(CloningWeightsOp, BadOptionsAreAnError) {
@@ -191,6 +225,7 @@ TEST_P(CloningWeightsOp, BadOptionsAreAnError) {
   };
   refuse("cloning_weights: looks 0 transitions ahead", {.lookahead = 0}, 6);
   refuse("cloning_weights: power is -1", {.power = -1}, 6);
+  refuse("cloning_weights: power is inf", {.power = INFINITY}, 6);
   refuse("cloning_weights: cap is 2", {.cap = 2}, 6);
   refuse("cloning_weights: end has 5 values, expected 6", {.lookahead = 2}, 5);
   refuse("cloning_weights: order has 0 values, expected 6", {.balanced = true}, 6);

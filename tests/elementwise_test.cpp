@@ -176,6 +176,12 @@ TEST_P(Elementwise, RefusesWrongShapes) {
   expect_error(bad, "binary_map: b has 4 values, y has 3", [&] {
     binary_map(ctx, {Binary::Add, three, four, three});
   });
+  expect_error(bad, "unary_map: f is 11, expected 0 to 10", [&] {
+    unary_map(ctx, {static_cast<Unary>(11), three, three});
+  });
+  expect_error(bad, "binary_map: f is -1, expected 0 to 3", [&] {
+    binary_map(ctx, {static_cast<Binary>(-1), three, three, three});
+  });
   expect_error(bad, "affine: x has 3 values, y has 4", [&] { affine(ctx, {three, 1, 0, four}); });
   expect_error(bad, "accumulate: x has 3 values, y has 4", [&] { accumulate(ctx, {three, 1, four}); });
   expect_error(bad, "scale_by: s has 2 values, expected 1", [&] { scale_by(ctx, {three, two, three}); });

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace pwdice {
 namespace {
 
@@ -23,6 +25,7 @@ TEST(Error, KeepsPlaceholdersWithoutValuesAndDropsValuesWithoutPlaceholders) {
 TEST(Error, PrintsExtremeNumbers) {
   EXPECT_EQ(format_message("{} {} {}", {INT64_MIN, UINT64_MAX, -1e30f}),
             "-9223372036854775808 18446744073709551615 -1e+30");
+  EXPECT_EQ(format_message("{} {} {}", {std::copysign(NAN, -1.f), NAN, -INFINITY}), "nan nan -inf");
 }
 
 TEST(Error, CarriesCodeAndSentence) {

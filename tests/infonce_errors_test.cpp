@@ -31,6 +31,9 @@ TEST_P(InfoNceErrors, RejectsWhatItCannotDo) {
   expect_error(ErrorCode::InvalidArgument, "inv_tau is inf", [&] { train(4, 8, INFINITY); });
   expect_error(ErrorCode::InvalidArgument, "inv_tau is 0", [&] { train(4, 8, 0.f); });
   expect_error(ErrorCode::InvalidArgument, "inv_tau is nan", [&] { train(4, 8, NAN); });
+  expect_error(ErrorCode::InvalidArgument,
+               "inv_tau is 9.99995e-41, expected a positive number, 1.2e-38 to 3.4e38",
+               [&] { train(4, 8, 1e-40f); });
   const Case none(4, 8, Data::Normal, {static_cast<ScoreMetric>(4), true, 1.f});
   expect_error(ErrorCode::InvalidArgument, "infonce_train: metric is 4, expected 0 to 3",
                [&] { run(size_t{1} << 20, [&](OpRun& op) { run_train(op, none); }); });
@@ -147,10 +150,69 @@ TEST_P(InfoNceErrors, BackwardLosesNoNan) {
   }
 }
 
+// softplus(-inf) = 0 would give a loss like any other; Identity does not look at w0.
+TEST(InfoNceErrorsCpu, ReadsOfW0OnlyNumbers) {
+  Context ctx;
+  const auto run_all = [&](ScoreMetric metric, float value, const char* only) {
+    Case c(26, 16, Data::Normal, {metric, true, 1.f});
+    c.w0[5 * 16 + 2] = value;
+    OpRun op(ctx, 0);
+    only == std::string("train") ? run_train(op, c) : run_separate(op, c, 1.f);
+    return op.finish()["d_v1"];
+  };
+  for (const char* which : {"train", "separate"}) {
+    for (float bad : {NAN, -INFINITY}) {
+      expect_error(ErrorCode::NotFinite,
+                   std::isnan(bad) ? ": w0 is nan in row 5" : ": w0 is -inf in row 5, column 2",
+                   [&] { run_all(ScoreMetric::SoftplusGram, bad, which); });
+      EXPECT_EQ(run_all(ScoreMetric::Identity, bad, which), run_all(ScoreMetric::Identity, 0.f, which));
+    }
+  }
+}
+
+TEST(InfoNceErrorsCpu, BackwardRefusesAnLseThatIsTooLargeForP) {
+  Context ctx;
+  const Case c(26, 16);
+  const auto backward = [&](float lse) {
+    std::vector<float> all = c.expected<float>().lse;
+    all[3] = lse;
+    OpRun op(ctx, 0);
+    infonce_backward(ctx, {c.in(op), op.in(all), op.in(1.f), op.out("d_v1", c.n, c.d),
+                           op.out("d_v2", c.n, c.d), op.out("d_w0", c.d, c.d)});
+  };
+  EXPECT_NO_THROW(backward(8192.f));
+  expect_error(ErrorCode::InvalidArgument,
+               "infonce_backward: lse is 8193 in row 3, too large to tell p from it",
+               [&] { backward(8193.f); });
+  expect_error(ErrorCode::InvalidArgument, "infonce_train does without", [&] { backward(-9000.f); });
+}
+
+// Every column after the first may be 2^32 times what the shift stands for.
+TEST(InfoNceErrorsCpu, EmbeddingsUpToTheirLimitHaveRoom) {
+  Context ctx;
+  constexpr int64_t n = 4096, d = 8;
+  Case c(n, d, Data::Normal, {ScoreMetric::Identity, false, 1.f});
+  std::fill(c.v1.begin(), c.v1.end(), 0.f);
+  std::fill(c.v2.begin(), c.v2.end(), 0.f);
+  for (int64_t i = 0; i < n; ++i) {
+    c.v1[i * d] = 1.f;
+    c.v2[i * d] = i < 32 ? 0.f : 22.f;  // scores that rise by just less than the headroom
+    c.v2[i * d + 1] = 8e28f / n;
+  }
+  const auto train = [&] {
+    OpRun op(ctx, 0);
+    run_train(op, c);
+  };
+  EXPECT_NO_THROW(train());
+  for (int64_t i = 0; i < n; ++i) c.v2[i * d + 1] *= 100.f;
+  expect_error(ErrorCode::NotFinite, "although every input is finite: a value on the way is beyond float",
+               train);
+}
+
 // Finite inputs whose gradients are beyond float. A GPU is not read back.
 TEST(InfoNceErrorsCpu, BackwardNamesAGradientThatIsNotFinite) {
   Context ctx;
-  const Case c(26, 16, Data::Normal, {ScoreMetric::Identity, false, 1e3f});
+  const Case c(26, 16, Data::Normal, {ScoreMetric::Identity, false, 1e2f});
   expect_error(ErrorCode::NotFinite, "infonce_backward: d_v1 is ", [&] {
     OpRun op(ctx, 0);
     run_separate(op, c, 3e38f);

@@ -270,6 +270,10 @@ TEST_P(Linear, RefusesWrongShapes) {
     linear_forward(op.ctx,
                    {op.in(f6, 3, 2), op.in(f6, 3, 2), op.in(f3), Activation::None, op.out("y", 2, 3)});
   });
+  refuse("linear_forward: act is 3, expected 0 to 2", [&](OpRun& op) {
+    linear_forward(
+        op.ctx, {op.in(f6, 3, 2), op.in(f6, 3, 2), op.in(f3), static_cast<Activation>(3), op.out("y", 3, 3)});
+  });
   refuse("linear_forward: y is null", [&](OpRun& op) {
     linear_forward(op.ctx, {op.in(f6, 3, 2), op.in(f6, 3, 2), op.in(f3), Activation::None, {nullptr, 3, 3}});
   });

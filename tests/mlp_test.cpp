@@ -182,6 +182,11 @@ TEST_P(MlpOp, RefusesWrongShapes) {
         MlpLayer{op.in(f6, 3, 2), op.in(f2), Activation::None, op.out("y", 3, 3)}};
     mlp_forward(op.ctx, {op.in(f6, 3, 2), list});
   });
+  refuse("mlp_forward: act is 3, expected 0 to 2", [&](OpRun& op) {
+    const std::array<MlpLayer, 1> list{
+        MlpLayer{op.in(f6, 3, 2), op.in(f3), static_cast<Activation>(3), op.out("y", 3, 3)}};
+    mlp_forward(op.ctx, {op.in(f6, 3, 2), list});
+  });
   refuse("mlp_backward: 0 gradients for 1 layers", [&](OpRun& op) {
     const std::array<MlpLayer, 1> list{layer(op)};
     mlp_backward(op.ctx, {op.in(f6, 3, 2), list, op.out("d", 3, 3), {}, {}});

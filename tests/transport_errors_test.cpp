@@ -27,6 +27,8 @@ TEST_P(TransportErrors, RejectsWhatItCannotDo) {
     expect("eps is -0.5", 3, 3, [](Case& c) { c.eps = -0.5f; });
     expect("eps is inf", 3, 3, [](Case& c) { c.eps = INFINITY; });
     expect("eps is nan", 3, 3, [](Case& c) { c.eps = NAN; });
+    expect("eps is 9.99995e-41, expected a positive number, 1.2e-38 to 3.4e38", 3, 3,
+           [](Case& c) { c.eps = 1e-40f; });
     expect("beta is nan", 3, 3, [](Case& c) { c.beta = NAN; });
     expect("distance is 6, expected 0 to 5", 3, 3, [](Case& c) { c.distance = static_cast<Distance>(6); });
     expect("a has 2 values, expected 3", 3, 3, [](Case& c) { c.a.pop_back(); });
@@ -50,7 +52,8 @@ TEST_P(TransportErrors, RejectsWhatItCannotDo) {
        {std::tuple<int64_t, int64_t, int64_t, const char*>{-1, 3, 2, "states is -1"},
         {3, -1, 2, "expert states is -1"},
         {3, 3, 0, "columns is 0"},
-        {int64_t{1} << 60, 3, 2, "states is 1152921504606846976"}}) {
+        {int64_t{1} << 60, 3, 2, "states is 1152921504606846976"},
+        {3, (int64_t{1} << 30) + 1, 2, "expert states is 1073741825, expected 0 to 1073741824"}}) {
     for (const auto bytes : {transport_scratch_bytes, column_lse_scratch_bytes, pair_cost_scratch_bytes}) {
       expect_error(ErrorCode::InvalidArgument, part, [&, n = n, m = m, d = d] { bytes(context(), n, m, d); });
     }

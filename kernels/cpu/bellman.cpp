@@ -11,7 +11,7 @@
 // Work     chunks of kDivergenceChunk values; d_v holds y, then p.
 // Numerics v - discount v_next is one FMA, then a difference and a division. D relative to the largest y, its sums
 //          double beyond 512 values; mean(v_init) in double. NaN reaches the loss; weights need a finite largest y.
-// Cost     n exp. Bytes: 56 n for Kl (9 n floats read, 5 n written), 44 n for chi2, 20 n for the residual, 12 n for the
+// Cost     n exp. Bytes: 60 n for Kl (10 n floats read, 5 n written), 48 n for chi2, 20 n for the residual, 12 n for the
 //          weights; memory bound when n is the whole data set.
 
 #include "../backends.h"

@@ -8,8 +8,8 @@
 //   d_z1 = A M^T inv_tau     d_M = z1^T A inv_tau     d_v = (d_z - z <z, d_z>) / |v|
 //
 // Numerics norms, <z, d_z> and d_M are summed in double, the products of a few rows in float.
-// Cost     6 n d^2 flop; reads v1 and v2 twice, writes u, both layouts of z2 and d_v once, and reads d_z2 of every place
-//          that SliceQueue has left to be added: about 56 n d bytes with two threads.
+// Cost     6 n d^2 flop; reads v1 and v2 twice, writes u, both layouts of z2 and d_v once, and adds up d_z2 of every
+//          place that SliceQueue has left: about 64 n d bytes with two threads, folds of places apart (12 n d each).
 //
 // A row whose norm is zero (or not representable as 1/|v|) has z = 0 and no gradient.
 

@@ -11,7 +11,7 @@
 namespace pwdice::cpu {
 
 // Sizes of the pair tiles that hold for every SIMD target: scratch is sized before the target is known.
-inline constexpr int64_t kPairMaxRows = 28, kPairMaxCols = 224, kPairPadding = 32;
+inline constexpr int64_t kPairMaxRows = 28, kPairMaxCols = 64, kPairPadding = 32;
 
 // transport_semidual keeps whole columns of up to so many rows, summed by so many owners.
 inline constexpr int64_t kWholeColumns = 65536, kSemidualSections = 16;

@@ -43,6 +43,14 @@ struct PairGrid {
     const int64_t rows = std::max<int64_t>(1, ceil_div(owners, CostTile::kRows));
     return std::clamp<int64_t>(std::min(kBlocks / rows, ceil_div(streamed, CostTile::kCols)), 1, kMaxSplits);
   }
+  // The most partial sums of up to so many owners: fewer of them are split more often.
+  static int64_t most_parts(int64_t owners, int64_t streamed) {
+    int64_t most = owners;
+    for (int64_t rows = CostTile::kRows; rows < owners && rows <= kBlocks * CostTile::kRows; rows += CostTile::kRows) {
+      most = std::max(most, splits(rows, streamed) * rows);
+    }
+    return std::max(most, splits(owners, streamed) * owners);
+  }
 };
 
 }  // namespace pwdice::cuda

@@ -228,7 +228,7 @@ class Pairs {
     const auto of = [](int64_t count, size_t size) {
       return Scratch::rounded(static_cast<size_t>(count) * size);
     };
-    return PairLengths::bytes(n, m) + of(n, sizeof(float)) + of(PairGrid::splits(n, m) * n, sizeof(Lse)) +
+    return PairLengths::bytes(n, m) + of(n, sizeof(float)) + of(PairGrid::most_parts(n, m), sizeof(Lse)) +
            of(PairGrid::splits(m, n) * m, sizeof(Lse)) + of(m, sizeof(float)) + of(n, sizeof(Lse)) +
            of(1, sizeof(Lse)) + of(chunk_count(std::max(n, m)), sizeof(Lse));
   }
