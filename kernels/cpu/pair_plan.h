@@ -11,7 +11,7 @@
 namespace pwdice::cpu {
 
 // Sizes of the pair tiles that hold for every SIMD target: scratch is sized before the target is known.
-inline constexpr int64_t kPairMaxRows = 28, kPairMaxCols = 64, kPairPadding = 32;
+inline constexpr int64_t kPairMaxRows = 28, kPairCols = 64, kPairPadding = 32;
 
 // transport_semidual keeps whole columns of up to so many rows, summed by so many owners.
 inline constexpr int64_t kWholeColumns = 65536, kSemidualSections = 16;
@@ -52,11 +52,14 @@ inline size_t pair_columns_bytes(int64_t m, int64_t d) {
          Scratch::rounded(static_cast<size_t>(d) * sizeof(float));
 }
 
-// Bytes of one thread's block of rows and its tile of scores, `cols` columns wide.
-inline size_t pair_block_bytes(int64_t d, int64_t cols) {
-  const size_t rows = kPairMaxRows;
-  return Scratch::rounded(rows * static_cast<size_t>(d) * sizeof(float)) +
-         Scratch::rounded(rows * static_cast<size_t>(cols + kPairPadding) * sizeof(float));
+// Floats of a block of rows against a chunk of columns, and a number for each row; an odd number of cache lines.
+inline constexpr int64_t kPairChunkFloats = kPairMaxRows * kPairCols + 48;
+static_assert(kPairMaxRows <= 48 && kPairChunkFloats / 16 % 2 == 1);
+
+// Bytes of one thread's block of rows and its scores of so many chunks.
+inline size_t pair_block_bytes(int64_t d, int64_t chunks) {
+  return Scratch::rounded(static_cast<size_t>(kPairMaxRows * d) * sizeof(float)) +
+         Scratch::rounded(static_cast<size_t>(chunks * kPairChunkFloats) * sizeof(float));
 }
 
 }  // namespace pwdice::cpu

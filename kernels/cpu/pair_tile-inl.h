@@ -43,8 +43,8 @@ namespace HWY_NAMESPACE {
 // AVX-512 a tile of 28 x 224 and its panels are 53 KiB, and cost half as much again.
 struct PairBlock {
   static constexpr int64_t kRows = 2 * Tile::kRows * (Tile::kRows <= 6 ? 2 : 1);  // 24, 28
-  static constexpr int64_t kCols = 64;
-  static_assert(kRows <= kPairMaxRows && kCols % Tile::kCols == 0 && kCols <= kPairMaxCols);
+  static constexpr int64_t kCols = kPairCols;
+  static_assert(kRows <= kPairMaxRows && kCols % Tile::kCols == 0);
 };
 
 // How the elements of x and y are folded into one number, and what that number says about the distance.
