@@ -26,11 +26,11 @@ void check_vector(const char* op, const char* name, const Vec<T>& v, int64_t siz
   PWDICE_CHECK(v.data != nullptr || size == 0, "{}: {} is null", op, name);
 }
 
-// A number of rows or columns, of which no product of two overflows as a number of bytes.
-inline void check_size(const char* op, const char* name, int64_t size, int64_t least = 0) {
-  constexpr int64_t kMost = int64_t{1} << 30;
-  PWDICE_CHECK(size >= least && size <= kMost, "{}: {} is {}, expected {} to {}", op, name, size, least,
-               kMost);
+// A number of rows or columns, whose product with another is no more bytes than can be counted.
+inline constexpr int64_t kMostRows = int64_t{1} << 31, kMostColumns = int64_t{1} << 30;
+inline void check_size(const char* op, const char* name, int64_t size, int64_t least = 0,
+                       int64_t most = kMostRows) {
+  PWDICE_CHECK(size >= least && size <= most, "{}: {} is {}, expected {} to {}", op, name, size, least, most);
 }
 
 inline void check_positive(const char* op, const char* name, float value) {

@@ -28,11 +28,10 @@ struct CloningWeights {
   float power = 1;
   bool balanced = false;
   float cap = 0.97f;
-  Vec<const int32_t> end;    // (n) one past the last transition of i's episode, up to n; lookahead > 1 only
-  Vec<const int32_t> order;  // (n) the transitions, each once, sorted by step; balanced only
-  Vec<const int32_t>
-      step_begin;  // (steps + 1) where each step's begin in `order`, from 0 to n; balanced only
-  Vec<float> w;    // in and out (n), not negative
+  Vec<const int32_t> end;         // (n) one past the last transition of i's episode, up to n; lookahead > 1 only
+  Vec<const int32_t> order;       // (n) the transitions, each once, sorted by step; balanced only
+  Vec<const int32_t> step_begin;  // (steps + 1) where a step begins in `order`, from 0 to n; balanced only
+  Vec<float> w;                   // in and out (n), not negative
 
   bool changes_nothing() const { return lookahead == 1 && power == 1 && !balanced; }  // but w / max w
 };

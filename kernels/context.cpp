@@ -34,9 +34,8 @@ void* Scratch::take_bytes(size_t bytes, const char* op) {
   const size_t need = rounded(bytes);
   if (need > capacity_ - used_) {
     fail(ErrorCode::OutOfMemory,
-         "{}: needs {} bytes of scratch on top of {} in use, the Context has {}: reserve_scratch(what the "
-         "op's "
-         "scratch_bytes function returns) is enough for all of it",
+         "{}: needs {} bytes of scratch on top of {} in use, the Context has {}; for all of it call "
+         "reserve_scratch with the scratch_bytes of the op that was called",
          op, need, used_, capacity_);
   }
   std::byte* memory = base_ + used_;

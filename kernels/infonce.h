@@ -17,7 +17,8 @@ enum class ScoreMetric {
 // InfoNCE over an n x n score matrix that is never stored. z = v / |v| when normalise, else v. A row whose norm is zero has
 // z = 0 and no gradient.
 //   s_ij = z1_i M z2_j^T inv_tau     lse_i = log sum_j exp s_ij     L = 1/n sum_i (lse_i - s_ii)
-// An input, a loss or a gradient that is not finite is NotFinite on the CPU; on a GPU it makes loss and gradients NaN.
+// An input, a loss or a gradient that is not finite is NotFinite on the CPU; on a GPU loss and gradients are NaN (but not
+// of a w0 of -inf, whose softplus is zero).
 struct InfoNce {
   Mat<const float> v1, v2;  // (n, d), d a multiple of 8 up to 128
   Mat<const float> w0;      // (d, d); Identity reads nothing of it

@@ -24,8 +24,8 @@ void check_cost(const char* op, const PairCost& cost) {
 
 void check_pair_sizes(const char* op, int64_t n, int64_t m, int64_t d) {
   check_size(op, "the number of states", n);
-  check_size(op, "the number of expert states", m);
-  check_size(op, "the number of columns", d, 1);
+  check_size(op, "the number of expert states", m, 0, kMostColumns);
+  check_size(op, "the number of columns", d, 1, kMostColumns);
 }
 
 void cost_matrix(Context& ctx, const CostMatrix& op) {

@@ -163,6 +163,32 @@ TEST_P(TransportErrors, AStateOfWeightZeroMayBeAnything) {
   }
 }
 
+// Nor may its costs that are NaN in places and infinite or ordinary in others.
+TEST_P(TransportErrors, ASemidualStateOfWeightZeroMayBeNanInPlaces) {
+  struct Drop {
+    Distance distance;
+    float beta, value;
+  };
+  for (const Drop& drop : {Drop{Distance::SquaredEuclidean, -0.5f, INFINITY},
+                           {Distance::SquaredEuclidean, -0.5f, 1e25f},
+                           {Distance::Cosine, 0.5f, 3e38f},
+                           {Distance::Cosine, 0.5f, 2e38f}}) {
+    for (int64_t n : {1, 5, 9, 15, 17, 27, 33, 67, 130}) {
+      SCOPED_TRACE(n);
+      Case c(n, 20, 6);
+      c.distance = drop.distance, c.beta = drop.beta;
+      for (size_t j = 0; j < c.q.size(); j += 2) c.q[j] = 0.f;
+      c.normalise_q();
+      const auto exact = semidual(c.inputs<double>());
+      const auto rough = semidual(c.inputs<float>());
+      for (size_t j = 0; j < c.q.size(); j += 2) c.y[j * 6 + j % 6] = drop.value;
+      const Outputs got = run_semidual(c);
+      expect_close(got["d_a"], exact.d_a, rough.d_a);
+      EXPECT_TRUE(std::isfinite(got.value("loss")));
+    }
+  }
+}
+
 // A far state is never chosen, and costs the others none of their digits.
 TEST_P(TransportErrors, AFarStateDoesNotBlurTheOthers) {
   for (const float far : {1e7f, 1e8f, 1e10f, 1e15f}) {

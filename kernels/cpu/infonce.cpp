@@ -17,10 +17,11 @@
 // Work      d_z2 sums over rows, so the rows are cut into at most 8 sections by shape, each with its own d_z2
 //           and its blocks in order; the sections of each half are added in order, then the halves (SliceQueue): same
 //           bits on any number of threads.
-// Numerics  scores in units of log 2, shifted by about the row's largest so far; columns past n are -inf before that;
-//           1 - p_ii is the sum of the other columns. Sums over a chunk are float, chunks are added in order;
-//           the loss is double. 2^(s - shift) goes up to 2^32, in every column at worst: embeddings that are not
-//           normalised may go up to 8e28/n before A overflows. Subnormal numbers are zero.
+// Numerics  scores in units of log 2, shifted by about the row's largest so far, which is 32 from what is subtracted: p is
+//           good to 2^-19; columns past n are -inf before that; 1 - p_ii is the sum of the other columns. Sums over
+//           a chunk are float, chunks are added in order; the loss is double. 2^(s - shift) goes up to 2^32, in every
+//           column at worst: embeddings that are not normalised may go up to 8e28/n before A overflows. Subnormal
+//           numbers are zero.
 // Bytes     a block of R rows (at most 70 with AVX-512 and 54 else, 28 or 24 beyond n = 16384) passes over z2: forward
 //           reads n d floats a block; backward and train 2 n d, and they read and write d_z2, 2 n d more: 4 n^2 d/R
 //           floats in all. p of a block, R n floats, is written and read once in train. v1, v2 and d_v pass once.

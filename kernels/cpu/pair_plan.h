@@ -53,13 +53,15 @@ inline size_t pair_columns_bytes(int64_t m, int64_t d) {
 }
 
 // Floats of a block of rows against a chunk of columns, and a number for each row; an odd number of cache lines.
-inline constexpr int64_t kPairChunkFloats = kPairMaxRows * kPairCols + 48;
-static_assert(kPairMaxRows <= 48 && kPairChunkFloats / 16 % 2 == 1);
+constexpr int64_t pair_chunk_floats(int64_t rows) {
+  static_assert(kPairCols % 32 == 0 && kPairMaxRows <= 48);
+  return rows * kPairCols + 48;
+}
 
 // Bytes of one thread's block of rows and its scores of so many chunks.
 inline size_t pair_block_bytes(int64_t d, int64_t chunks) {
   return Scratch::rounded(static_cast<size_t>(kPairMaxRows * d) * sizeof(float)) +
-         Scratch::rounded(static_cast<size_t>(chunks * kPairChunkFloats) * sizeof(float));
+         Scratch::rounded(static_cast<size_t>(chunks * pair_chunk_floats(kPairMaxRows)) * sizeof(float));
 }
 
 }  // namespace pwdice::cpu

@@ -12,9 +12,9 @@
 //             256 KiB of values, never less than a tile of rows) and the values of a block twice.
 // two sweeps  beyond that: column_lse, then the sums of 2^(log q_j p_ij) over the rows; twice the work.
 // Work        owners by shape; partial sums merged in owner order. Scratch n d floats, a block per thread, 16 n doubles.
-// Numerics    tiles in units of log 2. One sweep: 2^(s - base) with a base per expert state that rises with its scores,
-//             at most kHeadroom above them; a chunk's weights make up for the base it was made with. Sums over a block
-//             are float, over blocks double.
+// Numerics    tiles in units of log 2. One sweep: 2^(s - base) with a base per expert state that rises with its scores and
+//             is at most kHeadroom below the largest; a chunk's weights make up for the base it was made with. Sums over a
+//             block are float, over blocks double.
 
 #include <cmath>
 #include <limits>
@@ -51,17 +51,16 @@ struct WholeRows {
     section_rows = chunk_count(blocks, std::min(want, blocks)) * block_rows;
     sections = chunk_count(m, section_rows);
   }
-  int64_t block_floats() const { return chunks * kPairChunkFloats; }
-  static float* chunk(float* block, int64_t i) { return block + i * kPairChunkFloats; }
-  static float* bases(float* block, int64_t i) {
-    return chunk(block, i) + PairBlock::kRows * PairBlock::kCols;
-  }
+  int64_t chunk_floats() const { return pair_chunk_floats(block_rows); }
+  int64_t block_floats() const { return chunks * chunk_floats(); }
+  float* chunk(float* block, int64_t i) const { return block + i * chunk_floats(); }
+  float* bases(float* block, int64_t i) const { return chunk(block, i) + block_rows * PairBlock::kCols; }
 };
 
-// What 2^s of the rows of a block is relative to while their columns pass by, and its sums by lane. The base of a row is
-// above all s so far: it rises by more than it has to, so that it seldom does.
+// What 2^s of the rows of a block is relative to while their columns pass by, and its sums by lane. The base of a row is a
+// score of its own and rises when one is kHeadroom above it, which is seldom: the scores that count are near it.
 struct RisingRows {
-  static constexpr int kHeadroom = 32;
+  static constexpr float kHeadroom = 32;
   float base[PairBlock::kRows];
   HWY_ALIGN float sums[PairBlock::kRows * kLanes];
 
@@ -69,16 +68,15 @@ struct RisingRows {
     std::fill_n(base, PairBlock::kRows, std::numeric_limits<float>::lowest());
     std::fill_n(sums, PairBlock::kRows * kLanes, 0.f);
   }
-  // s <= top from now on.
   HWY_NOINLINE void raise(int64_t r, float top) {
     const FloatTag d;
-    const float old = std::exchange(base[r], top + kHeadroom);
-    const Floats scale = hn::Set(d, std::exp2(old - base[r]));
+    const float old = std::exchange(base[r], top);
+    const Floats scale = hn::Set(d, std::exp2(old - top));
     hn::Store(hn::Mul(hn::Load(d, sums + r * kLanes), scale), d, sums + r * kLanes);
   }
 };
 
-// 2^(s + kHeadroom - base) in place of a chunk of s, and its sums.
+// 2^(s - base) in place of a chunk of s, and its sums.
 HWY_NOINLINE void exp_chunk(float* s, int64_t rows, int64_t cols, RisingRows& to) {
   const FloatTag d;
   for (int64_t r = 0; r < rows; ++r, s += PairBlock::kCols) {
@@ -87,15 +85,13 @@ HWY_NOINLINE void exp_chunk(float* s, int64_t rows, int64_t cols, RisingRows& to
       top0 = hn::Max(top0, hn::Load(d, s + c));
       top1 = hn::Max(top1, hn::Load(d, s + c + kLanes));
     }
-    const Floats top = hn::Max(top0, top1);
-    if (!hn::AllFalse(d, hn::Gt(top, hn::Set(d, to.base[r]))))
-      to.raise(r, hn::GetLane(hn::MaxOfLanes(d, top)));
+    const Floats top = hn::Max(top0, top1), limit = hn::Set(d, to.base[r] + RisingRows::kHeadroom);
+    if (!hn::AllFalse(d, hn::Gt(top, limit))) to.raise(r, hn::GetLane(hn::MaxOfLanes(d, top)));
     const Floats base = hn::Set(d, to.base[r]);
     Floats sum0 = hn::Load(d, to.sums + r * kLanes), sum1 = hn::Zero(d);
     for (int64_t c = 0; c < cols; c += Tile::kCols) {
-      const Floats e0 = exp2_nonpositive<RisingRows::kHeadroom>(d, hn::Sub(hn::Load(d, s + c), base));
-      const Floats e1 =
-          exp2_nonpositive<RisingRows::kHeadroom>(d, hn::Sub(hn::Load(d, s + c + kLanes), base));
+      const Floats e0 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + c), base));
+      const Floats e1 = exp2_nonpositive(d, hn::Sub(hn::Load(d, s + c + kLanes), base));
       hn::Store(e0, d, s + c);
       hn::Store(e1, d, s + c + kLanes);
       sum0 = hn::Add(sum0, e0);
@@ -158,9 +154,9 @@ struct SemidualSweep {
     const double log_n = std::log(static_cast<double>(op.cost.x.rows));
     float w[PairBlock::kRows];
     for (int64_t r = 0; r < rows.count; ++r) {
-      const double shift = static_cast<double>(rising.base[r]) - RisingRows::kHeadroom;
       const double sum = sum_lanes(rising.sums + r * kLanes);
-      op.col_lse[j + r] = static_cast<float>(shift * kLn2 + std::log(sum) - log_n);
+      op.col_lse[j + r] =
+          static_cast<float>(static_cast<double>(rising.base[r]) * kLn2 + std::log(sum) - log_n);
       const auto q = static_cast<double>(op.q[j + r]);
       w[r] = q == 0 ? 0.f : static_cast<float>(q / sum);
     }
@@ -168,7 +164,8 @@ struct SemidualSweep {
       float* const chunk = shape.chunk(e, c);
       float* const w_c = shape.bases(e, c);  // p = w e by the last base
       for (int64_t r = 0; r < rows.count; ++r) {
-        w_c[r] = w_c[r] == rising.base[r] ? w[r] : w[r] * std::exp2(w_c[r] - rising.base[r]);
+        const bool is_last = w_c[r] == rising.base[r] || w[r] == 0.f;  // a base may be NaN
+        w_c[r] = is_last ? w[r] : w[r] * std::exp2(w_c[r] - rising.base[r]);
         if (w[r] == 0.f)
           std::fill_n(chunk + r * PairBlock::kCols, width(c), 0.f);  // 0 times NaN would be NaN
       }
