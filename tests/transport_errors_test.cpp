@@ -180,10 +180,9 @@ TEST_P(TransportErrors, ASemidualStateOfWeightZeroMayBeNanInPlaces) {
       for (size_t j = 0; j < c.q.size(); j += 2) c.q[j] = 0.f;
       c.normalise_q();
       const auto exact = semidual(c.inputs<double>());
-      const auto rough = semidual(c.inputs<float>());
       for (size_t j = 0; j < c.q.size(); j += 2) c.y[j * 6 + j % 6] = drop.value;
       const Outputs got = run_semidual(c);
-      expect_close(got["d_a"], exact.d_a, rough.d_a);
+      expect_within(got["d_a"], exact.d_a, 1e-5);
       EXPECT_TRUE(std::isfinite(got.value("loss")));
     }
   }
