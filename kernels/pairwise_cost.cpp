@@ -49,7 +49,7 @@ void cost_paired(Context& ctx, const CostPaired& op) {
 
 size_t pair_cost_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d) {
   check_pair_sizes("pair_cost_scratch_bytes", n, m, d);
-  return cpu::pair_columns_bytes(m, d) + static_cast<size_t>(ctx.threads()) * cpu::pair_block_bytes(d, 1) +
+  return cpu::pair_columns_bytes(m, d) + static_cast<size_t>(ctx.threads()) * cpu::pair_block_bytes(d) +
          Scratch::rounded(static_cast<size_t>(n) * sizeof(float));
 }
 

@@ -14,7 +14,13 @@ namespace pwdice::cpu {
 inline constexpr int64_t kPairMaxRows = 28, kPairCols = 64, kPairPadding = 32;
 
 // transport_semidual keeps whole columns of up to so many rows, summed by so many owners.
-inline constexpr int64_t kWholeColumns = 65536, kSemidualSections = 16;
+inline constexpr int64_t kWholeColumns = 65536, kSemidualSections = 16, kSemidualChunk = 128;
+
+// Floats of its chunk of kSemidualChunk columns of a block of rows, and a number for each row; an odd number of cache lines.
+constexpr int64_t semidual_chunk_floats(int64_t rows) {
+  static_assert(kSemidualChunk % 32 == 0 && kPairMaxRows <= 48);
+  return rows * kSemidualChunk + 48;
+}
 
 // Who computes which part of an n x m sweep. Columns are cut so that a section's packed panels stay in the L2
 // cache, rows so that there are some 32 owners; both follow from the shape alone. An owner sweeps its
@@ -52,16 +58,10 @@ inline size_t pair_columns_bytes(int64_t m, int64_t d) {
          Scratch::rounded(static_cast<size_t>(d) * sizeof(float));
 }
 
-// Floats of a block of rows against a chunk of columns, and a number for each row; an odd number of cache lines.
-constexpr int64_t pair_chunk_floats(int64_t rows) {
-  static_assert(kPairCols % 32 == 0 && kPairMaxRows <= 48);
-  return rows * kPairCols + 48;
-}
-
-// Bytes of one thread's block of rows and its scores of so many chunks.
-inline size_t pair_block_bytes(int64_t d, int64_t chunks) {
+// Bytes of one thread's block of rows and of its scores, so many floats.
+inline size_t pair_block_bytes(int64_t d, int64_t scores = kPairMaxRows * kPairCols) {
   return Scratch::rounded(static_cast<size_t>(kPairMaxRows * d) * sizeof(float)) +
-         Scratch::rounded(static_cast<size_t>(chunks * pair_chunk_floats(kPairMaxRows)) * sizeof(float));
+         Scratch::rounded(static_cast<size_t>(scores) * sizeof(float));
 }
 
 }  // namespace pwdice::cpu

@@ -41,7 +41,7 @@ struct Potential {
   }
 };
 
-// row(i) gives row_i; consumer(owner) makes the consumer. Memory: one pair_block_bytes(d, 1) a thread.
+// row(i) gives row_i; consumer(owner) makes the consumer. Memory: one pair_block_bytes(d) a thread.
 template <class Row, class MakeConsumer>
 void sweep_pairs(Context& ctx, const char* op, const PairGrid& grid, const PairColumns& columns,
                  Mat<const float> x, const Row& row, const MakeConsumer& make_consumer) {

@@ -132,7 +132,7 @@ size_t bytes_of(int64_t count, size_t size) { return Scratch::rounded(static_cas
 
 size_t column_lse_scratch_bytes(int threads, int64_t m, int64_t d) {
   const int64_t partial = PairGrid::max_row_sections(m) * (m + kPairPadding);
-  return pair_columns_bytes(m, d) + static_cast<size_t>(threads) * pair_block_bytes(d, 1) +
+  return pair_columns_bytes(m, d) + static_cast<size_t>(threads) * pair_block_bytes(d) +
          bytes_of(partial, sizeof(double)) + bytes_of(partial, sizeof(float));
 }
 
@@ -144,8 +144,8 @@ size_t transport_scratch_bytes(int threads, int64_t n, int64_t m, int64_t d) {
                       bytes_of(PairGrid::kOwners + col_sections, sizeof(double)) * 2;
   const size_t tiles = column_lse_scratch_bytes(threads, m, d) + sums + divergence_bytes(n);
   const int64_t k = std::min(n, kWholeColumns);  // states of a semidual in one sweep
-  const size_t whole = pair_columns_bytes(k, d) +
-                       static_cast<size_t>(threads) * pair_block_bytes(d, chunk_count(k, kPairCols)) +
+  const int64_t block = chunk_count(k, kSemidualChunk) * semidual_chunk_floats(kPairMaxRows);
+  const size_t whole = pair_columns_bytes(k, d) + static_cast<size_t>(threads) * pair_block_bytes(d, block) +
                        bytes_of(kSemidualSections * (k + kPairPadding), sizeof(double));
   return std::max(tiles, whole);
 }

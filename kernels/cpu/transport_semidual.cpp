@@ -37,24 +37,24 @@ namespace {
 
 // -- one sweep: a row of the block is an expert state, a column one of the n states -----------
 
-// A block of rows against all columns, chunk after chunk of PairBlock::kCols of them.
+// A block of rows against all columns, chunk after chunk of kSemidualChunk of them.
 struct WholeRows {
   int64_t block_rows, chunks, section_rows, sections;
 
   // n columns, m rows. The block should fit half the L2 cache, a section has at least one block.
-  WholeRows(int64_t n, int64_t m) : chunks(chunk_count(n, PairBlock::kCols)) {
+  WholeRows(int64_t n, int64_t m) : chunks(chunk_count(n, kSemidualChunk)) {
     const int64_t fit =
-        (int64_t{1} << 18) / (chunks * PairBlock::kCols * static_cast<int64_t>(sizeof(float)) * Tile::kRows);
+        (int64_t{1} << 18) / (chunks * kSemidualChunk * static_cast<int64_t>(sizeof(float)) * Tile::kRows);
     block_rows = Tile::kRows * std::clamp<int64_t>(fit, 1, PairBlock::kRows / Tile::kRows);
     const int64_t blocks = chunk_count(m, block_rows);
     const int64_t want = std::clamp<int64_t>(n * m / PairGrid::kPairsPerOwner, 1, kSemidualSections);
     section_rows = chunk_count(blocks, std::min(want, blocks)) * block_rows;
     sections = chunk_count(m, section_rows);
   }
-  int64_t chunk_floats() const { return pair_chunk_floats(block_rows); }
+  int64_t chunk_floats() const { return semidual_chunk_floats(block_rows); }
   int64_t block_floats() const { return chunks * chunk_floats(); }
   float* chunk(float* block, int64_t i) const { return block + i * chunk_floats(); }
-  float* bases(float* block, int64_t i) const { return chunk(block, i) + block_rows * PairBlock::kCols; }
+  float* bases(float* block, int64_t i) const { return chunk(block, i) + block_rows * kSemidualChunk; }
 };
 
 // What 2^s of the rows of a block is relative to while their columns pass by, and its sums by lane. The base of a row is a
@@ -79,7 +79,7 @@ struct RisingRows {
 // 2^(s - base) in place of a chunk of s, and its sums.
 HWY_NOINLINE void exp_chunk(float* s, int64_t rows, int64_t cols, RisingRows& to) {
   const FloatTag d;
-  for (int64_t r = 0; r < rows; ++r, s += PairBlock::kCols) {
+  for (int64_t r = 0; r < rows; ++r, s += kSemidualChunk) {
     Floats top0 = hn::Load(d, s), top1 = hn::Load(d, s + kLanes);
     for (int64_t c = Tile::kCols; c < cols; c += Tile::kCols) {
       top0 = hn::Max(top0, hn::Load(d, s + c));
@@ -108,8 +108,8 @@ HWY_NOINLINE void add_weighted(const float* e, const float* w, int64_t rows, int
     Floats sum0 = hn::Zero(d), sum1 = hn::Zero(d);
     for (int64_t r = 0; r < rows; ++r) {
       const Floats w_r = hn::Set(d, w[r]);
-      sum0 = hn::MulAdd(w_r, hn::Load(d, e + r * PairBlock::kCols + i), sum0);
-      sum1 = hn::MulAdd(w_r, hn::Load(d, e + r * PairBlock::kCols + i + kLanes), sum1);
+      sum0 = hn::MulAdd(w_r, hn::Load(d, e + r * kSemidualChunk + i), sum0);
+      sum1 = hn::MulAdd(w_r, hn::Load(d, e + r * kSemidualChunk + i + kLanes), sum1);
     }
     add_to(d_a + i, sum0, sum1);
   }
@@ -139,7 +139,7 @@ struct SemidualSweep {
 
  private:
   int64_t width(int64_t chunk) const {
-    return std::min(PairBlock::kCols, states.padded - chunk * PairBlock::kCols);
+    return std::min(kSemidualChunk, states.padded - chunk * kSemidualChunk);
   }
 
   // Expert states from j on.
@@ -147,7 +147,7 @@ struct SemidualSweep {
     RisingRows rising;
     for (int64_t c = 0; c < shape.chunks; ++c) {
       float* const s = shape.chunk(e, c);
-      score_block(states, rows, c * PairBlock::kCols, width(c), s, PairBlock::kCols);
+      score_block(states, rows, c * kSemidualChunk, width(c), s, kSemidualChunk);
       exp_chunk(s, rows.count, width(c), rising);
       std::copy_n(rising.base, rows.count, shape.bases(e, c));
     }
@@ -166,10 +166,9 @@ struct SemidualSweep {
       for (int64_t r = 0; r < rows.count; ++r) {
         const bool is_last = w_c[r] == rising.base[r] || w[r] == 0.f;  // a base may be NaN
         w_c[r] = is_last ? w[r] : w[r] * std::exp2(w_c[r] - rising.base[r]);
-        if (w[r] == 0.f)
-          std::fill_n(chunk + r * PairBlock::kCols, width(c), 0.f);  // 0 times NaN would be NaN
+        if (w[r] == 0.f) std::fill_n(chunk + r * kSemidualChunk, width(c), 0.f);  // 0 times NaN would be NaN
       }
-      add_weighted(chunk, w_c, rows.count, width(c), sums + c * PairBlock::kCols);
+      add_weighted(chunk, w_c, rows.count, width(c), sums + c * kSemidualChunk);
     }
   }
 };
