@@ -76,7 +76,7 @@ struct ColumnLse {
 };
 void column_lse(Context& ctx, const ColumnLse& op);
 
-// Enough for each op above, for fewer of the n states too; of column_lse alone, on the CPU the same for every n.
+// Enough for each op above, for fewer states of either kind too; of column_lse alone, on the CPU the same for every n.
 size_t transport_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d);
 size_t column_lse_scratch_bytes(const Context& ctx, int64_t n, int64_t m, int64_t d);
 

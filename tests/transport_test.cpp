@@ -244,11 +244,16 @@ TEST(TransportMemory, AStreamingPassFitsIntoItsScratch) {
 
 // Who takes scratch for the largest batch has enough for every other one.
 TEST_P(TransportCase, ScratchGrowsWithTheBatch) {
-  size_t before = 0;
-  for (int64_t n = 1; n < 2000000; n += n < 20000 ? 1 : n / 4) {
-    const size_t bytes = transport_scratch_bytes(context(), n, 1000, 32);
-    EXPECT_GE(bytes, before) << n;
-    before = bytes;
+  using Bytes = size_t (*)(const Context&, int64_t, int64_t, int64_t);
+  for (const Bytes bytes : {Bytes{transport_scratch_bytes}, Bytes{column_lse_scratch_bytes}}) {
+    size_t of_states = 0, of_expert_states = 0;
+    for (int64_t n = 1; n < 2000000; n += n < 20000 ? 1 : n / 4) {
+      const size_t more_states = bytes(context(), n, 1000, 32),
+                   more_expert_states = bytes(context(), 1000, n, 8);
+      EXPECT_GE(more_states, of_states) << n;
+      EXPECT_GE(more_expert_states, of_expert_states) << n;
+      of_states = more_states, of_expert_states = more_expert_states;
+    }
   }
 }
 

@@ -130,8 +130,13 @@ namespace {
 size_t bytes_of(int64_t count, size_t size) { return Scratch::rounded(static_cast<size_t>(count) * size); }
 }  // namespace
 
+// Enough for fewer columns too, whose rows may be cut into more sections.
 size_t column_lse_scratch_bytes(int threads, int64_t m, int64_t d) {
-  const int64_t partial = PairGrid::max_row_sections(m) * (m + kPairPadding);
+  int64_t partial = PairGrid::max_row_sections(m) * (m + kPairPadding);
+  for (int64_t cols = PairGrid::kSectionCols; cols < m && cols <= PairGrid::kOwners * PairGrid::kSectionCols;
+       cols += PairGrid::kSectionCols) {
+    partial = std::max(partial, PairGrid::max_row_sections(cols) * (cols + kPairPadding));
+  }
   return pair_columns_bytes(m, d) + static_cast<size_t>(threads) * pair_block_bytes(d) +
          bytes_of(partial, sizeof(double)) + bytes_of(partial, sizeof(float));
 }

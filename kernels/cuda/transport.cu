@@ -229,7 +229,7 @@ class Pairs {
       return Scratch::rounded(static_cast<size_t>(count) * size);
     };
     return PairLengths::bytes(n, m) + of(n, sizeof(float)) + of(PairGrid::most_parts(n, m), sizeof(Lse)) +
-           of(PairGrid::splits(m, n) * m, sizeof(Lse)) + of(m, sizeof(float)) + of(n, sizeof(Lse)) +
+           of(PairGrid::most_parts(m, n), sizeof(Lse)) + of(m, sizeof(float)) + of(n, sizeof(Lse)) +
            of(1, sizeof(Lse)) + of(chunk_count(std::max(n, m)), sizeof(Lse));
   }
 
