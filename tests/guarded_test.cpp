@@ -45,8 +45,8 @@ struct Result {
 Result results(Context& ctx, const TransportProblem& c, const float* x, const float* y) {
   Result to{std::vector<float>(c.n * c.m), std::vector<float>(c.n), std::vector<float>(c.m),
             std::vector<float>(c.n), std::vector<float>(c.m)};
-  const auto in = [](const std::vector<float>& v) { return Vec<const float>(v.data(), int64_t(v.size())); };
-  const auto out = [](std::vector<float>& v) { return Vec<float>(v.data(), int64_t(v.size())); };
+  const auto in = [](const std::vector<float>& v) { return Vec<const float>{v.data(), int64_t(v.size())}; };
+  const auto out = [](std::vector<float>& v) { return Vec<float>{v.data(), int64_t(v.size())}; };
   const PairCost cost{c.distance, c.beta, {x, c.n, c.d}, {y, c.m, c.d}, in(c.reward)};
   float loss = 0;
   cost_matrix(ctx, {cost, {to.matrix.data(), c.n, c.m}});
