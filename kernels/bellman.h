@@ -19,9 +19,9 @@ struct Bellman {
   float init_weight;
   float eps;
   Divergence divergence;
-  Vec<float> loss;                // out (1)
-  Vec<float> d_v, d_v_next, d_u;  // out (n)
-  Vec<float> d_v_init;            // out (k)
+  Vec<float> loss;                     // out (1)
+  Vec<float> d_v, d_v_next, d_u;       // out (n)
+  Vec<float> d_v_init;                 // out (k)
 };
 void bellman(Context& ctx, const Bellman& op);
 

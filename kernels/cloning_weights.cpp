@@ -3,18 +3,18 @@
 #include "cloning_weights.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "backends.h"
 #include "check.h"
+#include "finite.h"
 
 namespace pwdice {
 namespace {
 
-void check_weights(const char* op, Vec<const float> w) {
+void check_weights(Context& ctx, const char* op, Vec<const float> w) {
+  check_finite(ctx, op, {{"w", w}});
   for (int64_t i = 0; i < w.size; ++i) {
-    if (!std::isfinite(w[i])) fail(ErrorCode::NotFinite, "{}: w is {} in row {}", op, w[i], i);
     PWDICE_CHECK(w[i] >= 0, "{}: w is {} in row {}, expected a weight of at least 0", op, w[i], i);
   }
 }
@@ -62,7 +62,7 @@ void cloning_weights(Context& ctx, const CloningWeights& op) {
   }
   if (n == 0) return;
   if (!ctx.on_gpu()) {  // where looking does not read back
-    check_weights(name, op.w);
+    check_weights(ctx, name, op.w);
     if (op.lookahead > 1) check_ends(name, op.end);
     if (op.balanced) check_steps(ctx, name, op.order, op.step_begin);
   }

@@ -72,13 +72,13 @@ class ScratchScope {
 
 struct ContextOptions {
   Backend backend = Backend::Cpu;
-  int threads = 0;  // CPU; 0 = all cores the process may use
+  int threads = 0;                        // CPU; 0 = all cores the process may use
   size_t scratch_bytes = size_t{64} << 20;
-  int device = 0;                 // CUDA
-  CUstream_st* stream = nullptr;  // CUDA: the caller's stream; nullptr = the Context makes its own
+  int device = 0;                         // CUDA
+  CUstream_st* stream = nullptr;          // CUDA: the caller's stream; nullptr = the Context makes its own
   ScorePrecision score_precision = ScorePrecision::Fp32;
   GemmLibrary gemm = GemmLibrary::Cutlass;
-  bool synchronise_launches = false;  // CUDA: pin an asynchronous fault to its kernel
+  bool synchronise_launches = false;      // CUDA: pin an asynchronous fault to its kernel
 };
 
 // Where and how ops run. Passed to every op, never global; used by one thread at a time.

@@ -9,20 +9,13 @@ namespace pwdice {
 
 const char* name(ErrorCode code) noexcept {
   switch (code) {
-    case ErrorCode::InvalidArgument:
-      return "InvalidArgument";
-    case ErrorCode::Unsupported:
-      return "Unsupported";
-    case ErrorCode::OutOfMemory:
-      return "OutOfMemory";
-    case ErrorCode::DeviceLost:
-      return "DeviceLost";
-    case ErrorCode::BadFile:
-      return "BadFile";
-    case ErrorCode::NotFinite:
-      return "NotFinite";
-    case ErrorCode::Internal:
-      return "Internal";
+    case ErrorCode::InvalidArgument: return "InvalidArgument";
+    case ErrorCode::Unsupported: return "Unsupported";
+    case ErrorCode::OutOfMemory: return "OutOfMemory";
+    case ErrorCode::DeviceLost: return "DeviceLost";
+    case ErrorCode::BadFile: return "BadFile";
+    case ErrorCode::NotFinite: return "NotFinite";
+    case ErrorCode::Internal: return "Internal";
   }
   return "Unknown";
 }
@@ -32,15 +25,9 @@ namespace {
 void append(std::string& out, const detail::MessageArg& arg) {
   char text[40];
   switch (arg.kind) {
-    case detail::MessageArg::Kind::Int:
-      out += std::to_string(arg.i);
-      return;
-    case detail::MessageArg::Kind::Unsigned:
-      out += std::to_string(arg.u);
-      return;
-    case detail::MessageArg::Kind::Text:
-      out += arg.t;
-      return;
+    case detail::MessageArg::Kind::Int: out += std::to_string(arg.i); return;
+    case detail::MessageArg::Kind::Unsigned: out += std::to_string(arg.u); return;
+    case detail::MessageArg::Kind::Text: out += arg.t; return;
     case detail::MessageArg::Kind::Real:
       std::snprintf(text, sizeof text, "%g", std::isnan(arg.r) ? std::abs(arg.r) : arg.r);  // no "-nan"
       out += text;

@@ -24,7 +24,7 @@ struct InfoNce {
   Mat<const float> w0;      // (d, d); Identity reads nothing of it
   ScoreMetric metric;
   bool normalise;
-  float inv_tau;  // without normalise, embeddings up to 8e28/n have room for their sums
+  float inv_tau;            // without normalise, embeddings up to 8e28/n have room for their sums
 };
 
 struct InfoNceForward {

@@ -153,11 +153,11 @@ TEST_P(InfoNceErrors, BackwardLosesNoNan) {
 // softplus(-inf) = 0 would give a loss like any other; Identity does not look at w0.
 TEST(InfoNceErrorsCpu, ReadsOfW0OnlyNumbers) {
   Context ctx;
-  const auto run_all = [&](ScoreMetric metric, float value, const char* only) {
+  const auto run_all = [&](ScoreMetric metric, float value, const std::string& which) {
     Case c(26, 16, Data::Normal, {metric, true, 1.f});
     c.w0[5 * 16 + 2] = value;
     OpRun op(ctx, 0);
-    only == std::string("train") ? run_train(op, c) : run_separate(op, c, 1.f);
+    which == "train" ? run_train(op, c) : run_separate(op, c, 1.f);
     return op.finish()["d_v1"];
   };
   for (const char* which : {"train", "separate"}) {

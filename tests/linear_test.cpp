@@ -274,6 +274,10 @@ TEST_P(Linear, RefusesWrongShapes) {
     linear_forward(
         op.ctx, {op.in(f6, 3, 2), op.in(f6, 3, 2), op.in(f3), static_cast<Activation>(3), op.out("y", 3, 3)});
   });
+  refuse("linear_backward_input: x_act is -1, expected 0 to 2", [&](OpRun& op) {
+    linear_backward_input(op.ctx, {op.in(f6, 2, 3), op.in(f6, 3, 2), op.in(std::vector<float>(4), 2, 2),
+                                   static_cast<Activation>(-1), op.out("d_x", 2, 2)});
+  });
   refuse("linear_forward: y is null", [&](OpRun& op) {
     linear_forward(op.ctx, {op.in(f6, 3, 2), op.in(f6, 3, 2), op.in(f3), Activation::None, {nullptr, 3, 3}});
   });

@@ -35,7 +35,7 @@ namespace pwdice::cpu {
 namespace HWY_NAMESPACE {
 namespace {
 
-// -- one sweep: a row of the block is an expert state, a column one of the n states -----------
+// -- one sweep: a row of the block is an expert state, a column one of the n states ----------------------
 
 // A block of rows against all columns, chunk after chunk of kSemidualChunk of them.
 struct WholeRows {

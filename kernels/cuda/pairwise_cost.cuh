@@ -45,11 +45,12 @@ struct PairGrid {
   }
   // The most partial sums of up to so many owners: fewer of them are split more often.
   static int64_t most_parts(int64_t owners, int64_t streamed) {
-    int64_t most = owners;
-    for (int64_t rows = CostTile::kRows; rows < owners && rows <= kBlocks * CostTile::kRows; rows += CostTile::kRows) {
+    const int64_t fewer = std::min(owners, kBlocks * CostTile::kRows);  // beyond, nothing is split
+    int64_t most = splits(owners, streamed) * owners;
+    for (int64_t rows = CostTile::kRows; rows <= fewer; rows += CostTile::kRows) {
       most = std::max(most, splits(rows, streamed) * rows);
     }
-    return std::max(most, splits(owners, streamed) * owners);
+    return most;
   }
 };
 
