@@ -187,26 +187,26 @@ TEST(InfoNceErrorsCpu, BackwardRefusesAnLseThatIsTooLargeForP) {
   expect_error(ErrorCode::InvalidArgument, "infonce_train does without", [&] { backward(-9000.f); });
 }
 
-// Every column after the first may be 2^32 times what the shift stands for.
+// Every column after the first ones may be 2^32 times what the shift stands for; beyond that the shift rises.
 TEST(InfoNceErrorsCpu, EmbeddingsUpToTheirLimitHaveRoom) {
   Context ctx;
   constexpr int64_t n = 4096, d = 8;
-  Case c(n, d, Data::Normal, {ScoreMetric::Identity, false, 1.f});
-  std::fill(c.v1.begin(), c.v1.end(), 0.f);
-  std::fill(c.v2.begin(), c.v2.end(), 0.f);
-  for (int64_t i = 0; i < n; ++i) {
-    c.v1[i * d] = 1.f;
-    c.v2[i * d] = i < 32 ? 0.f : 22.f;  // scores that rise by just less than the headroom
-    c.v2[i * d + 1] = 8e28f / n;
-  }
-  const auto train = [&] {
+  const auto train = [&](float score, float embedding) {
+    Case c(n, d, Data::Normal, {ScoreMetric::Identity, false, 1.f});
+    std::fill(c.v1.begin(), c.v1.end(), 0.f);
+    std::fill(c.v2.begin(), c.v2.end(), 0.f);
+    for (int64_t i = 0; i < n; ++i) {
+      c.v1[i * d] = 1.f;
+      c.v2[i * d] = i < 32 ? 0.f : score;
+      c.v2[i * d + 1] = embedding;
+    }
     OpRun op(ctx, 0);
     run_train(op, c);
   };
-  EXPECT_NO_THROW(train());
-  for (int64_t i = 0; i < n; ++i) c.v2[i * d + 1] *= 100.f;
+  EXPECT_NO_THROW(train(22.f, 8e28f / n));  // 2^31.7
+  EXPECT_NO_THROW(train(25.f, 8e28f / n));  // 2^36
   expect_error(ErrorCode::NotFinite, "although every input is finite: a value on the way is beyond float",
-               train);
+               [&] { train(22.f, 8e30f / n); });
 }
 
 // Finite inputs whose gradients are beyond float. A GPU is not read back.
